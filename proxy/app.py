@@ -1,0 +1,292 @@
+"""The composition root: the only place that builds objects and joins them.
+
+In: settings. Out: a worker that serves until it is told to stop. Everything is built inside the worker, after the fork:
+locks, threads and connections do not survive one. `preload` is for the parent: what all workers share in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import structlog
+import uvloop
+from aiohttp import web
+from yarl import URL
+
+from proxy.config import Settings
+from proxy.config.settings import UpstreamSettings
+from proxy.errors import RuleError
+from proxy.metering.ledger import AttemptClose, AttemptOpen
+from proxy.metering.meter import INLINE_CHARS, INLINE_WIDE_CHARS, is_short, prompt_text
+from proxy.metering.tokens import TokenCounter, load_counter
+from proxy.pipeline.values import Facts
+from proxy.semantics.ruleset import RuleSet
+from proxy.server.handlers import Routes
+from proxy.server.identity import Keys
+from proxy.stores.counting import CountingPool
+from proxy.stores.ledger_db import Ledger
+from proxy.stores.logs import AttemptLog, configure_logging
+from proxy.stores.metrics import Metrics
+from proxy.stores.rules import RuleWatcher, default_rules_dir, load_rules
+from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
+from proxy.upstream.clock import Clock
+from proxy.upstream.pump import Services
+from proxy.upstream.session import Session, Timeouts
+from proxy.upstream.tasks import Tasks
+from proxy.wire.hold import Boundary
+
+log = structlog.get_logger()
+
+_BACKLOG = 4096
+# After the streams' time is over they get their error event, and rows are closed: seconds, no more.
+_LAST_WORDS_S = 5.0
+_counter: TokenCounter | None = None
+
+
+def preload() -> None:
+    """What every worker needs and no fork breaks: the tokenizer and the modules, frozen out of the garbage collector."""
+    shared_counter()
+    gc.collect()
+    gc.freeze()
+
+
+def shared_counter() -> TokenCounter:
+    global _counter  # noqa: PLW0603  # the one thing that forked workers share
+    if _counter is None:
+        _counter = load_counter()
+    return _counter
+
+
+def run_worker(
+    settings: Settings,
+    *,
+    sock: socket.socket,
+    worker: int,
+    on_ready: Callable[[], None],
+    parent_alive_fd: int | None,
+    metrics_dir: Path | None,
+) -> int:
+    """Serve until SIGTERM, SIGINT or the parent's end; returns the exit code."""
+    configure_logging(_secrets(settings))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(Worker(settings, sock, worker, parent_alive_fd).run(on_ready))
+
+
+class Worker:
+    """One process's worth of proxy."""
+
+    def __init__(self, settings: Settings, sock: socket.socket, worker: int, parent_alive_fd: int | None) -> None:
+        self._settings, self._sock, self._worker, self._parent_fd = settings, sock, worker, parent_alive_fd
+        self._stop = asyncio.Event()
+        self._stopping = False
+        self._rules_dir = settings.rules_dir or default_rules_dir()
+        self._rules = load_rules(self._rules_dir)
+
+    async def run(self, on_ready: Callable[[], None]) -> int:
+        settings = self._settings
+        self._listen_to_signals()
+        tasks, session, metrics = Tasks(), Session(), Metrics()
+        counting = Counting(shared_counter())
+        ledger = Ledger.start(
+            settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
+        )
+        services = Services(ledger, counting, Clock(), tasks, Watchers(metrics, AttemptLog()), settings.keepalive_s)
+        attempts = Attempts(
+            routes(settings), session, services, shaping(settings), lambda: self._rules, counting.prompt
+        )
+        handlers = Routes(
+            attempts,
+            keys(settings),
+            settings.limits.request_bytes,
+            lambda: not self._stopping and ledger.healthy,
+            lambda: self._stopping,
+            metrics.render,
+        )
+        # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
+        runner = web.AppRunner(
+            handlers.application(),
+            handler_cancellation=True,
+            access_log=None,
+            shutdown_timeout=_LAST_WORDS_S,
+            handle_signals=False,
+        )
+        await runner.setup()
+        site = web.SockSite(runner, self._sock, backlog=_BACKLOG)
+        await site.start()
+        watching = tasks.start(self._watch_rules(), "rules")
+        tune_garbage_collector()
+        log.info("serving", worker=self._worker, pid=os.getpid(), rules=self._rules.version, writer=ledger.writer)
+        on_ready()
+        await self._stop.wait()
+        self._stopping = True
+        await site.stop()
+        await self._let_finish(attempts)
+        watching.cancel()
+        await runner.cleanup()
+        await tasks.join(_LAST_WORDS_S)
+        await session.close()
+        await ledger.stop()
+        counting.close()
+        return 0
+
+    async def _let_finish(self, attempts: Attempts) -> None:
+        """Streams may go on for `shutdown_s`; then each gets its error event (contract C1)."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._settings.shutdown_s
+        while attempts.open and loop.time() < end:
+            await asyncio.sleep(0.05)
+        if attempts.open:
+            log.warning("streams interrupted by shutdown", open=attempts.open)
+            attempts.interrupt()
+            end = loop.time() + _LAST_WORDS_S
+            while attempts.open and loop.time() < end:
+                await asyncio.sleep(0.02)
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal)
+        if self._parent_fd is not None:
+            loop.add_reader(self._parent_fd, self._on_orphaned, self._parent_fd)
+
+    def _on_signal(self) -> None:
+        """The first asks to stop, the second ends at once: the journal keeps what is needed."""
+        if self._stop.is_set():
+            os._exit(1)
+        self._stop.set()
+
+    def _on_orphaned(self, fd: int) -> None:
+        asyncio.get_running_loop().remove_reader(fd)
+        # The death signal of the same parent may come too: it is not a second wish.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+        self._stop.set()
+
+    async def _watch_rules(self) -> None:
+        await RuleWatcher().watch(self._rules_dir, self._take_rules, self._refuse_rules)
+
+    def _take_rules(self, rules: RuleSet) -> None:
+        missing = {u.vendor for u in self._settings.upstreams.values()} - set(rules.vendors)
+        if missing:
+            log.error("rules refused", reason=f"no rule file for the configured vendor {', '.join(sorted(missing))}")
+            return
+        self._rules = rules
+        log.info("rules reloaded", rules=rules.version)
+
+    def _refuse_rules(self, error: RuleError) -> None:
+        log.error("rules refused", file=error.file, line=error.line, reason=error.reason)
+
+
+class Counting:
+    """The counter that the pump sees: at once for short texts, else in a thread."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._pool = CountingPool(counter)
+        self._counter = counter
+        self.name = counter.name
+
+    def count_now(self, pieces: list[str]) -> int | None:
+        return self._counter.count("".join(pieces)) if is_short(pieces) else None
+
+    async def count(self, pieces: list[str]) -> int:
+        return await self._pool.count(pieces)
+
+    def prompt(self, body: Mapping[str, object], size: int) -> Awaitable[int] | int:
+        """Our count of a request's prompt; for a long one it is being made when this returns."""
+        if size <= INLINE_WIDE_CHARS:
+            return self._counter.count(prompt_text(dict(body)))
+        if size <= INLINE_CHARS and (text := prompt_text(dict(body))).isascii():
+            return self._counter.count(text)
+        return asyncio.ensure_future(self._pool.count_prompt(dict(body), size))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class Watchers:
+    """Tells several watchers the same."""
+
+    def __init__(self, *watchers: Metrics | AttemptLog) -> None:
+        self._watchers = watchers
+
+    def opened(self, upstream: str) -> None:
+        for watcher in self._watchers:
+            watcher.opened(upstream)
+
+    def closed(self, open_row: AttemptOpen, row: AttemptClose, facts: Facts, added_delay_s: float) -> None:
+        for watcher in self._watchers:
+            watcher.closed(open_row, row, facts, added_delay_s)
+
+
+def tune_garbage_collector() -> None:
+    """A stream makes few cycles and many short-lived objects: the default thresholds would search them in vain (10 % of
+    the CPU of an aiohttp proxy). What is loaded now lives for ever."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def routes(settings: Settings) -> dict[str, Target]:
+    """Each alias with the upstream that serves it."""
+    upstreams = {name: upstream(one) for name, one in settings.upstreams.items()}
+    return {
+        alias: Target(upstreams[targets[0].upstream], targets[0].model) for alias, targets in settings.models.items()
+    }
+
+
+def upstream(settings: UpstreamSettings) -> Upstream:
+    """One vendor account as the session calls it."""
+    base = URL(settings.base_url)
+    headers = dict(settings.headers)
+    if settings.api_key is not None:
+        key = settings.api_key.reveal()
+        headers |= {"authorization": f"Bearer {key}"}
+        if settings.vendor == "azure_openai":
+            headers["api-key"] = key
+    deadlines = settings.deadlines
+    return Upstream(
+        name=settings.name,
+        vendor=settings.vendor,
+        url=base.with_path(base.path.rstrip("/") + "/chat/completions", keep_query=True),
+        headers={"user-agent": "sluice", **{name.lower(): value for name, value in headers.items()}},
+        credential=settings.credential,
+        timeouts=Timeouts(
+            deadlines.connect,
+            deadlines.first_byte,
+            deadlines.stall,
+            deadlines.idle,
+            deadlines.total,
+            settings.after_finish_s,
+        ),
+        drain=settings.on_client_gone == "drain",
+    )
+
+
+def shaping(settings: Settings) -> Shaping:
+    """`hold_ms: 0` waits for nothing, which is what `scalar` does."""
+    text = settings.text
+    return Shaping(
+        boundary=Boundary(text.boundary) if text.hold_ms else Boundary.SCALAR,
+        hold_s=text.hold_ms / 1000,
+        max_line_bytes=settings.limits.line_bytes,
+        max_answer_bytes=settings.limits.answer_bytes,
+        strip_fences=settings.json_repair == "fences",
+    )
+
+
+def keys(settings: Settings) -> Keys:
+    if settings.auth.mode == "none":
+        return Keys(None)
+    return Keys({key.sha256: key.tenant for key in settings.auth.keys})
+
+
+def _secrets(settings: Settings) -> list[str]:
+    secrets = [u.api_key.reveal() for u in settings.upstreams.values() if u.api_key is not None]
+    password = URL(settings.ledger.url).password if "://" in settings.ledger.url else None
+    return [*secrets, *([password] if password else [])]

@@ -1,0 +1,1 @@
+"""Canonical values: vendor-free, frozen, with nothing but their own arithmetic."""

@@ -1,0 +1,261 @@
+"""The OpenAI family as vendors speak it: one payload in, one canonical value out.
+
+`OpenAIReader.read` takes the data of one frame and says what it is; `read_body` does the same for a plain JSON answer.
+It narrows every field once and knows the family's spellings: content as a list of parts (Mistral), usage inside
+`x_groq` or inside the choice (Moonshot), `message` where a `delta` should be (MiniMax, Perplexity), arguments as an
+object, errors as strings. It never raises, keeps no state but a counter, and decides nothing: what an error means is for
+the rules, whether an answer is complete for the pipeline. (contract W3, W4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import orjson
+
+from proxy.canon.chunk import (
+    NOTHING,
+    Chunk,
+    Delta,
+    EndMark,
+    ErrorSeen,
+    Heartbeat,
+    Malformed,
+    Parsed,
+    ToolFragment,
+)
+from proxy.dialects.payload import (
+    BROKEN,
+    as_count,
+    as_mapping,
+    as_text,
+    encode_json,
+    is_empty,
+    parse_leniently,
+)
+
+CHUNK = "chat.completion.chunk"
+_ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
+_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "usage"))
+_DELTA = frozenset(("role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"))
+_PLAIN_DELTA = frozenset(("content",))
+_PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
+_TEXTS = ("reasoning_content", "reasoning", "content", "refusal")
+_FRAGMENT = frozenset(("index", "id", "type", "function"))
+# Where flat error answers (no `error` key) put their words and numbers (facts: Cerebras, Mistral, FastAPI, Baidu, Ark).
+_ERROR_WORDS = ("message", "msg", "detail", "error_msg", "errmsg", "error_message", "error_description")
+_ERROR_CODES = ("code", "error_code", "status_code", "errcode")
+_NO_ERROR = (None, 0, 200, "", "0", "200", "success", "ok", "OK")
+
+
+class OpenAIReader:
+    """Reads payloads of one answer. `replaced` counts U+FFFD put in for bytes that can never become UTF-8."""
+
+    def __init__(self) -> None:
+        self.replaced = 0
+
+    def read(self, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
+        """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
+        try:
+            value: object = orjson.loads(data)
+            wire = data if one_line else None
+        except orjson.JSONDecodeError:
+            return self._odd(data, event)
+        if type(value) is dict:
+            return self._object(value, data, event, wire)
+        return self._scalar(value, data, event)
+
+    def read_body(self, data: bytes) -> Parsed:
+        """What a plain JSON answer says: a Chunk with whole messages as deltas, an error, or Malformed."""
+        return self.read(data, None, one_line=False)
+
+    def _odd(self, data: bytes, event: str | None) -> Parsed:
+        """No strict JSON: the end mark, JSON with half surrogates or bad UTF-8, several objects, or plain words."""
+        bare = data.strip()
+        if bare == b"[DONE]":
+            return EndMark()
+        if bare.startswith(b"data:"):  # some relays prefix what already has a prefix
+            return self.read(bare[5:].strip(), event, one_line=False)
+        value, replaced = parse_leniently(data)
+        self.replaced += replaced
+        if value is BROKEN:
+            return Malformed(data) if event != "ping" else Heartbeat()
+        if isinstance(value, dict):
+            return self._object(value, data, event, None)
+        return self._scalar(value, data, event)
+
+    def _scalar(self, value: object, data: bytes, event: str | None) -> Parsed:
+        if value == "[DONE]":
+            return EndMark()
+        if isinstance(value, list) and value and isinstance(value[0], dict) and value[0].get("error"):
+            return ErrorSeen(value, data)
+        if event == "error" or (isinstance(value, str) and value.strip()):
+            return ErrorSeen(value, data)
+        return Heartbeat()
+
+    def _object(self, value: dict[str, object], data: bytes, event: str | None, wire: bytes | None) -> Parsed:
+        choices = value.get("choices")
+        if value.get("error") or event == "error" or _bad_base_response(value):
+            return ErrorSeen(value, data, self._chunk(value, choices, None) if isinstance(choices, list) else None)
+        if isinstance(choices, list):
+            return self._chunk(value, choices, wire)
+        if isinstance(value.get("usage"), dict) and not is_empty(value["usage"]):
+            return self._chunk(value, [], None)
+        if speaks_of_error(value):
+            return ErrorSeen(value, data)
+        return Heartbeat({k: v for k, v in value.items() if k not in ("type", *_ENVELOPE) and not is_empty(v)})
+
+    def _chunk(self, value: dict[str, object], choices: list[object], wire: bytes | None) -> Chunk:
+        clean = wire is not None and len(choices) == 1 and value.get("object") == CHUNK and "error" not in value
+        deltas: list[Delta] = []
+        usage = _usage(value)
+        for position, choice in enumerate(choices):
+            if not isinstance(choice, dict):
+                continue
+            usage = usage or _dict_or_none(choice.get("usage"))
+            delta, delta_clean = self._choice(choice, position)
+            clean = clean and delta_clean
+            deltas.append(delta)
+        created = value.get("created")
+        if type(created) is not int:
+            created, clean = int(created) if isinstance(created, float) and abs(created) < 1e12 else 0, False
+        return Chunk(
+            deltas,
+            id=as_text(value.get("id")),
+            created=created if created > 0 else 0,
+            model=as_text(value.get("model")),
+            usage=usage,
+            extra=NOTHING
+            if value.keys() <= _ENVELOPE
+            else {k: v for k, v in value.items() if k not in _ENVELOPE},
+            wire=wire if clean and usage is None else None,
+        )
+
+    def _choice(self, choice: dict[str, object], position: int) -> tuple[Delta, bool]:
+        """The increment, and whether the choice may pass as it came."""
+        body = choice.get("delta")
+        clean = True
+        if not isinstance(body, dict):
+            body, clean = choice.get("message"), False
+            if not isinstance(body, dict):
+                body = {}
+        index = choice.get("index")
+        if type(index) is not int or index < 0:
+            index, clean = position, False
+        finish = choice.get("finish_reason")
+        if finish is not None or "finish_reason" not in choice:
+            clean = clean and isinstance(finish, str) and bool(finish)
+        keys = body.keys()
+        if keys == _PLAIN_DELTA and type(body["content"]) is str:  # the common form, kept short
+            content = body["content"]
+            texts = {"content": content} if content else {}
+            delta = Delta(index, texts)
+        else:
+            delta, body_clean = self._body(index, body)
+            clean = clean and body_clean
+        delta.finish = str(finish) if finish and finish != "null" else None
+        if choice.get("logprobs") is not None:
+            delta.logprobs = choice["logprobs"]
+        if not choice.keys() <= _PLAIN_CHOICE:
+            delta.choice_extra = {k: v for k, v in choice.items() if k not in _CHOICE}
+            clean = clean and not ("message" in choice or "usage" in choice)
+        return delta, clean
+
+    def _body(self, index: int, body: dict[str, object]) -> tuple[Delta, bool]:
+        """A delta (or a whole message) with anything but plain content in it."""
+        texts, clean = _texts(body)
+        role = body.get("role")
+        clean = clean and role in (None, "assistant")
+        calls = body.get("tool_calls")
+        tools: list[ToolFragment] | None = None
+        if isinstance(calls, list) and calls:
+            tools = [_fragment(c) for c in calls if isinstance(c, dict)]
+        elif calls is not None:
+            clean = False
+        extra = NOTHING if body.keys() <= _DELTA else {k: v for k, v in body.items() if k not in _DELTA}
+        return Delta(index, texts, tools, as_text(role) or None, extra=extra), clean
+
+
+def speaks_of_error(value: Mapping[str, object]) -> bool:
+    """Is this object without choices an error, by any of the family's habits?"""
+    if value.get("error") or value.get("object") == "error" or value.get("type") == "error" or value.get("errors"):
+        return True
+    if value.get("success") is False or _bad_base_response(value):
+        return True
+    if any(value.get(k) not in _NO_ERROR for k in _ERROR_CODES if isinstance(value.get(k), str | int)):
+        return True
+    nested = as_mapping(value.get("Response")) or as_mapping(value.get("ResponseMetadata"))
+    if nested.get("Error"):
+        return True
+    return any(value.get(k) for k in _ERROR_WORDS if isinstance(value.get(k), str | list | dict))
+
+
+def _bad_base_response(value: Mapping[str, object]) -> bool:
+    """MiniMax and its relays say errors in `base_resp`, also beside choices."""
+    return as_mapping(value.get("base_resp")).get("status_code") not in (None, 0, "0")
+
+
+def _dict_or_none(value: object) -> Mapping[str, object] | None:
+    return value if isinstance(value, dict) and value else None
+
+
+def _usage(value: Mapping[str, object]) -> Mapping[str, object] | None:
+    usage = value.get("usage")
+    if type(usage) is dict and usage:
+        return usage
+    if "x_groq" in value:  # Groq's own place for it (the last one said wins)
+        return _dict_or_none(as_mapping(value["x_groq"]).get("usage"))
+    return None
+
+
+def _texts(body: dict[str, object]) -> tuple[dict[str, str], bool]:
+    """The non-empty texts of a delta, and whether each was a string or null."""
+    texts: dict[str, str] = {}
+    clean = True
+    for name in _TEXTS:
+        text = body.get(name)
+        if type(text) is str:
+            if text:
+                texts[name] = text
+        elif text is not None:
+            clean = False
+            if name == "content":
+                for field, piece in content_parts(text):
+                    texts[field] = texts.get(field, "") + piece
+    return texts, clean
+
+
+def content_parts(content: object) -> list[tuple[str, str]]:
+    """Content that is no string: a list of typed parts, as Mistral sends it (`text`, and `thinking` with parts inside)."""
+    out: list[tuple[str, str]] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            out.append(("content", part))
+        elif isinstance(part, dict):
+            thinking = part.get("thinking")
+            if isinstance(thinking, list):
+                inner = "".join(piece for _, piece in content_parts(thinking))
+            else:
+                inner = as_text(thinking)
+            if inner:
+                out.append(("reasoning_content", inner))
+            if text := as_text(part.get("text")):
+                out.append(("content", text))
+    return [(field, piece) for field, piece in out if piece]
+
+
+def _fragment(call: dict[str, object]) -> ToolFragment:
+    function = as_mapping(call.get("function"))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = "" if arguments is None else encode_json(arguments).decode()
+    identity = call.get("id")
+    known = call.keys() <= _FRAGMENT
+    return ToolFragment(
+        as_count(call.get("index")),
+        str(identity) if identity not in (None, "") else None,
+        as_text(function.get("name")) or None,
+        arguments,
+        NOTHING if known else cast("Mapping[str, object]", {k: v for k, v in call.items() if k not in _FRAGMENT}),
+    )

@@ -1,0 +1,90 @@
+"""JSON text to values and back, and the narrowing of JSON values: the one door through which JSON enters.
+
+`parse_json` takes any bytes and never raises: orjson first; where that refuses, the standard library with replacement of
+bad UTF-8, since vendors do send half surrogate pairs (`"\\ud83d"`), raw control characters and integers beyond 64 bits.
+`encode_json` never raises for a value that `parse_json` gave: what no valid JSON can hold becomes U+FFFD or null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+import orjson
+
+
+class _Broken:
+    """The one value `BROKEN`: these bytes are no JSON."""
+
+    def __repr__(self) -> str:
+        return "BROKEN"
+
+
+BROKEN = _Broken()
+
+
+def parse_json(data: bytes) -> tuple[object, int]:
+    """The value and the number of characters that bad UTF-8 cost; `(BROKEN, n)` if it is no JSON."""
+    try:
+        return orjson.loads(data), 0
+    except orjson.JSONDecodeError:
+        return parse_leniently(data)
+
+
+def parse_leniently(data: bytes) -> tuple[object, int]:
+    """What orjson refuses. A lone surrogate stays in the string: its other half may come with the next delta."""
+    text = data.decode("utf-8", "replace")
+    replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return BROKEN, replaced
+    return value, replaced
+
+
+def encode_json(value: object) -> bytes:
+    """One line of JSON, valid UTF-8, key order kept."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(_valid(value), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def whole_text(text: str) -> str:
+    """The text with surrogate halves joined where they meet, and U+FFFD for those that have lost their other half."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _valid(value: object) -> object:
+    match value:
+        case str():
+            return whole_text(value)
+        case dict():
+            return {whole_text(str(k)): _valid(v) for k, v in value.items()}
+        case list():
+            return [_valid(v) for v in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def as_mapping(value: object) -> Mapping[str, object]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_text(value: object) -> str:
+    """The value if it is a string, else ''."""
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: object) -> int | None:
+    """The value if it is a whole number of something, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def is_empty(value: object) -> bool:
+    """Says nothing: null, '', [] or {}."""
+    return value is None or value == "" or value == [] or value == {}

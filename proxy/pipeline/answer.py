@@ -1,0 +1,435 @@
+"""The answer as the client will get it: canonical deltas in, events (or one body) out.
+
+Holds what belongs to the choices: tails, tool calls, fences, finishes. Before the commit point what is to be sent waits
+unencoded, because identity (`id`, `model`) may still come; finishes wait for the end, because vendors repeat them or say
+them too early. What passes as it came is decided here, event by event: nothing held, nothing repeated, nothing to add.
+(contract W3, W4; design "The fast path")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from proxy.canon.chunk import NOTHING, Chunk, Delta, ToolFragment
+from proxy.canon.usage import Count
+from proxy.dialects.openai_body import completion_choice, patch_completion
+from proxy.dialects.openai_write import ChatWriter, client_usage, estimated_usage
+from proxy.dialects.payload import is_empty, whole_text
+from proxy.errors import LimitExceeded
+from proxy.pipeline.choice import Choice, Key
+from proxy.pipeline.values import Asked, Facts, Setup
+from proxy.semantics.completeness import corrected, inferred
+from proxy.semantics.fences import FenceStrip
+from proxy.semantics.toolcalls import Call
+from proxy.wire.encode import event
+
+_ROLE = {"role": "assistant", "content": ""}
+
+
+class Answer:
+    """`feed` takes deltas in order; `take` gives what may be written. `said`: anything but a finish has come."""
+
+    def __init__(self, setup: Setup, asked: Asked, writer: ChatWriter, facts: Facts) -> None:
+        self._setup, self._asked, self._writer, self._facts = setup, asked, writer, facts
+        self._choices: dict[int, Choice] = {}
+        self._out: list[bytes] = []
+        self._waiting: list[_Event] | None = []  # None once committed
+        self._size = 0
+        self._last: Chunk | None = None
+        self._body: bytes | None = None
+        self.said = False
+
+    # ---- what is asked of it -------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> bool:
+        return any(choice.held_since for choice in self._choices.values())
+
+    @property
+    def deadline(self) -> float | None:
+        since = [s for choice in self._choices.values() for s in choice.held_since.values()]
+        return min(since) + self._setup.hold_s if since else None
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._choices) and all(choice.finish is not None for choice in self._choices.values())
+
+    @property
+    def decided(self) -> bool:
+        """No fence is still in doubt, so the head's headers are known."""
+        return all(c.fence is None or c.fence.decided or "content" not in c.seen for c in self._choices.values())
+
+    @property
+    def repaired(self) -> bool:
+        return any(choice.fence is not None and choice.fence.repaired for choice in self._choices.values())
+
+    @property
+    def replaced(self) -> int:
+        return sum(hold.replaced for choice in self._choices.values() for hold in choice.holds.values())
+
+    @property
+    def finish_reason(self) -> str | None:
+        return next((self._choices[index].finish for index in sorted(self._choices)), None)
+
+    def arguments(self) -> Iterator[str]:
+        """The joined arguments of every tool call."""
+        for choice in self._choices.values():
+            for call in choice.tools.calls:
+                yield "".join(call.arguments)
+
+    def infer_finish(self) -> None:
+        for choice in self._choices.values():
+            if choice.finish is None:
+                choice.finish = inferred(bool(choice.tools.calls))
+
+    # ---- in ------------------------------------------------------------------------------------------------------
+
+    def feed(self, chunk: Chunk, delta: Delta, finish: str | None, now: float) -> bool:
+        """One choice's increment, with its canonical finish. True if it is progress (contract W6)."""
+        choice = self._choices.get(delta.choice)
+        if choice is None:
+            choice = self._choices[delta.choice] = self._new_choice(delta.choice)
+        self._last = chunk
+        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
+        if progress:
+            self._receive(delta)
+            choice.seen.update(delta.texts)
+        if not self._asked.stream:
+            self._fold(choice, delta)
+        else:
+            self._write(chunk, delta, choice, finish, progress, now)
+        if finish is not None:
+            choice.finish = finish
+            choice.finish_chunk, choice.finish_delta = chunk, delta
+        return progress or finish is not None
+
+    def _new_choice(self, index: int) -> Choice:
+        strip = self._asked.json and self._setup.strip_fences
+        return Choice(index, self._setup.boundary, self._setup.seed, FenceStrip() if strip else None)
+
+    def _receive(self, delta: Delta) -> None:
+        """For the count and the limit: what the vendor sent, before any repair."""
+        self.said = True
+        received = self._facts.received
+        for field, text in delta.texts.items():
+            if field != "reasoning" or "reasoning_content" not in delta.texts:
+                received.append(text)
+            self._grow(_size(text))
+        for fragment in delta.tools or ():
+            received += [part for part in (fragment.name, fragment.arguments) if part]
+            self._grow(len(fragment.arguments) + 64)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > self._setup.max_answer_bytes:
+            raise LimitExceeded("answer", self._setup.max_answer_bytes, self._size)
+
+    def _fold(self, choice: Choice, delta: Delta) -> None:
+        """The client wants one body: keep the pieces."""
+        for field, text in delta.texts.items():
+            choice.texts.setdefault(field, []).append(text)
+        for fragment in delta.tools or ():
+            call, _ = choice.tools.place(fragment)
+            call.name = call.name or fragment.name or ""
+        if delta.logprobs is not None:
+            choice.logprobs.append(delta.logprobs)
+        for name, value in delta.extra.items():
+            if not is_empty(value):
+                choice.extra[name] = value
+
+    # ---- events --------------------------------------------------------------------------------------------------
+
+    def _write(
+        self, chunk: Chunk, delta: Delta, choice: Choice, finish: str | None, progress: bool, now: float
+    ) -> None:
+        says = progress or delta.logprobs is not None or not all(map(is_empty, delta.extra.values()))
+        if not says:
+            self._write_little(chunk, delta, choice, finish)
+            return
+        passes = (
+            chunk.wire is not None
+            and finish is None
+            and delta.finish is None
+            and not delta.tools
+            and (choice.fence is None or (choice.fence.decided and not choice.fence.repaired))
+            and not choice.open
+            and all(choice.passes(field, text) for field, text in delta.texts.items())
+        )
+        if not choice.role_sent and not (passes and delta.role):
+            self._role(choice, None)
+        elif choice.role_sent and delta.role:
+            passes = False
+        if passes:
+            choice.role_sent = True
+            fields: dict[str, object] = {**delta.texts, **delta.extra}
+            if delta.role:
+                fields = {"role": "assistant", **fields}
+            self._facts.delivered += delta.texts.values()
+            self._emit(_Event(chunk, choice.index, fields, delta.logprobs, delta.choice_extra, chunk.wire))
+        else:
+            self._rewrite(chunk, delta, choice, now)
+
+    def _write_little(self, chunk: Chunk, delta: Delta, choice: Choice, finish: str | None) -> None:
+        """No text: a role, a finish, or nothing at all."""
+        if not choice.role_sent and (delta.role or finish is not None):
+            self._role(choice, chunk if delta.finish is None and delta.role else None)
+        elif finish is None and delta.finish is None and chunk.usage is None:
+            self._facts.heartbeats += 1
+            for name, value in delta.choice_extra.items():
+                if not is_empty(value) and len(self._facts.notes) < 16:
+                    self._facts.notes.setdefault(name, value)
+
+    def _role(self, choice: Choice, chunk: Chunk | None) -> None:
+        choice.role_sent = True
+        self._emit(_Event(chunk or self._last, choice.index, _ROLE, wire=chunk.wire if chunk is not None else None))
+
+    def _rewrite(self, chunk: Chunk, delta: Delta, choice: Choice, now: float) -> None:
+        fields: dict[str, object] = {}
+        texts: dict[Key, str] = dict(delta.texts.items())
+        if choice.fence is not None and "content" in texts:
+            texts["content"] = choice.fence.feed(texts["content"])
+        placed = [(fragment, *choice.tools.place(fragment)) for fragment in delta.tools or ()]
+        if choice.open:
+            keep: set[Key] = {field for field, text in texts.items() if text}
+            keep.update(call.slot for fragment, call, _ in placed if fragment.arguments)
+            self._release(choice, [key for key in choice.holds if key not in keep])
+        for field, text in texts.items():
+            if out := choice.hold(field, text, now):
+                fields[str(field)] = out
+                self._facts.delivered.append(out)
+        if placed and (fragments := [f for one in placed if (f := self._fragment(choice, *one, now))]):
+            fields["tool_calls"] = fragments
+        fields.update(delta.extra)
+        self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since)
+        logprobs = delta.logprobs
+        if logprobs is not None or choice.logprobs:
+            if delta.texts and not fields:
+                choice.logprobs.append(logprobs)
+                return
+            logprobs = choice.take_logprobs(logprobs)
+        if logprobs is not None or not all(map(is_empty, fields.values())):
+            extra = delta.choice_extra if delta.finish is None else NOTHING
+            self._emit(_Event(chunk, choice.index, fields, logprobs, extra))
+
+    def _fragment(
+        self, choice: Choice, fragment: ToolFragment, call: Call, begins: bool, now: float
+    ) -> dict[str, object] | None:
+        """One fragment in the client's grammar; None if there is nothing left to say."""
+        out = choice.hold(call.slot, fragment.arguments, now) if fragment.arguments else ""
+        name = fragment.name if fragment.name and not call.name else None
+        call.name = call.name or fragment.name or ""
+        self._facts.delivered += [part for part in (name, out) if part]
+        if not (begins or name or out or fragment.extra):
+            return None
+        function: dict[str, object] = {"arguments": out}
+        if name:
+            function = {"name": name, **function}
+        told: dict[str, object] = {"index": call.slot}
+        if begins:
+            told |= {"id": call.id, "type": "function"}
+        return {**told, "function": function, **fragment.extra}
+
+    def _emit(self, one: _Event) -> None:
+        if self._waiting is not None:
+            self._waiting.append(one)
+        else:
+            self._encode(one)
+
+    def _encode(self, one: _Event) -> None:
+        self._facts.events_out += 1
+        if one.wire is not None and one.chunk is not None and self._writer.is_mine(one.chunk):
+            self._out.append(event(one.wire))
+        else:
+            self._out.append(
+                self._writer.event(
+                    one.chunk,
+                    one.choice,
+                    one.fields,
+                    finish=one.finish,
+                    logprobs=one.logprobs,
+                    choice_extra=one.choice_extra,
+                )
+            )
+
+    def commit(self) -> None:
+        """Identity is settled: encode what waited."""
+        waiting, self._waiting = self._waiting or [], None
+        for one in waiting:
+            self._encode(one)
+
+    def append(self, data: bytes) -> None:
+        """An event that is no chunk: the error event."""
+        self._out.append(data)
+
+    def take(self) -> bytes:
+        if not self._out:
+            return b""
+        out, self._out = self._out, []
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    # ---- runs of events that pass as they came -------------------------------------------------------------------
+
+    @property
+    def may_pass_run(self) -> bool:
+        choice = self._choices.get(0)
+        return (
+            choice is not None
+            and choice.role_sent
+            and self._waiting is None
+            and not choice.open
+            and (choice.fence is None or (choice.fence.decided and not choice.fence.repaired))
+        )
+
+    def passing(self, texts: list[str]) -> list[str]:
+        """As many of these texts of choice 0 as leave whole, and within the limit."""
+        choice = self._choices[0]
+        joined = "".join(texts)
+        if self._size + 4 * len(joined) > self._setup.max_answer_bytes:
+            return []
+        if joined.isascii() and choice.passes("content", joined):
+            return texts
+        for count, text in enumerate(texts):
+            if not choice.passes("content", text):
+                return texts[:count]
+        return texts
+
+    def pass_run(self, texts: list[str], data: bytes) -> None:
+        self._facts.received += texts
+        self._facts.delivered += texts
+        self._facts.events_in += len(texts)
+        self._facts.events_out += len(texts)
+        self._size += _size("".join(texts))
+        self._out.append(data)
+
+    # ---- held tails ----------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """Let go of tails whose time has come; half a character goes on waiting for its other half."""
+        for choice in self._choices.values():
+            due = [key for key, since in choice.held_since.items() if since + self._setup.hold_s <= now]
+            if due:
+                self._release(choice, due, halves=False)
+
+    def _release(self, choice: Choice, keys: list[Key], *, halves: bool = True) -> None:
+        for key in keys:
+            text = choice.release(key, halves=halves)
+            if not text:
+                continue
+            self._facts.delivered.append(text)
+            fields: dict[str, object] = {str(key): text}
+            if isinstance(key, int):
+                fields = {"tool_calls": [{"index": key, "function": {"arguments": text}}]}
+            self._emit(_Event(self._last, choice.index, fields, choice.take_logprobs(None)))
+
+    def release(self) -> None:
+        """Every tail and every doubt: something else of the stream is to follow."""
+        for choice in self._choices.values():
+            self._end_texts(choice)
+
+    def _end_texts(self, choice: Choice) -> None:
+        if not self._asked.stream:
+            return
+        if choice.fence is not None and (rest := choice.fence.finish()):
+            if out := choice.hold("content", rest, 0.0):
+                self._facts.delivered.append(out)
+                self._emit(_Event(self._last, choice.index, {"content": out}))
+        self._release(choice, list(choice.holds))
+
+    # ---- the end -------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """The answer is complete: tails, arguments that never came, finishes."""
+        for index in sorted(self._choices):
+            choice = self._choices[index]
+            self._end_texts(choice)
+            choice.finish = corrected(choice.finish or "stop", bool(choice.tools.calls))
+            if self._asked.stream:
+                self._end_choice(choice)
+        if not self._asked.stream:
+            self._facts.delivered += self._stripped_pieces() if self._asked.json else self._facts.received
+
+    def _stripped_pieces(self) -> list[str]:
+        """What a client that asked for JSON in one body gets: the text without its fence, and the rest as it came."""
+        pieces: list[str] = []
+        for choice in self._choices.values():
+            for field, texts in choice.texts.items():
+                text = whole_text("".join(texts))
+                if field == "content" and choice.fence is not None:
+                    text = choice.stripped = choice.fence.feed(text) + choice.fence.finish()
+                pieces.append(text)
+            pieces += [part for call in choice.tools.calls for part in (call.name, *call.arguments)]
+        return pieces
+
+    def _end_choice(self, choice: Choice) -> None:
+        empty = [call for call in choice.tools.calls if not "".join(call.arguments).strip()]
+        if empty:
+            calls = [{"index": call.slot, "function": {"arguments": "{}"}} for call in empty]
+            self._emit(_Event(self._last, choice.index, {"tool_calls": calls}))
+        chunk, delta = choice.finish_chunk, choice.finish_delta
+        wire = None
+        if chunk is not None and delta is not None and not delta.texts and not delta.tools and delta.role is None:
+            unchanged = delta.finish == choice.finish and delta.logprobs is None
+            wire = chunk.wire if unchanged and all(map(is_empty, delta.extra.values())) else None
+        extra = delta.choice_extra if delta is not None else NOTHING
+        self._emit(_Event(chunk or self._last, choice.index, {}, None, extra, wire, choice.finish))
+
+    def usage_event(self, count: Count) -> bytes:
+        return self._writer.usage_event(self._usage(count))
+
+    def _usage(self, count: Count) -> dict[str, object]:
+        vendor = self._facts.vendor_usage
+        return client_usage(vendor) if vendor is not None else estimated_usage(count)
+
+    # ---- one body ------------------------------------------------------------------------------------------------
+
+    def keep_body(self, body: bytes) -> None:
+        """The answer came as one body: it is patched rather than built, so that unknown fields pass."""
+        self._body = body
+
+    def body(self, count: Count) -> bytes:
+        """The whole answer as one chat.completion."""
+        self._writer.settle()
+        usage = self._usage(count)
+        finishes = {index: choice.finish or "stop" for index, choice in self._choices.items()}
+        if self._body is not None:
+            return patch_completion(self._body, self._writer, finishes, usage, self._content_of, self._setup.seed)
+        choices = [self._folded(self._choices[index]) for index in sorted(self._choices)]
+        extra = self._last.extra if self._last is not None else NOTHING
+        return self._writer.completion(choices, usage, extra)
+
+    def _content_of(self, index: int, content: str) -> str:
+        choice = self._choices.get(index)
+        return content if choice is None or choice.stripped is None else choice.stripped
+
+    def _folded(self, choice: Choice) -> dict[str, object]:
+        texts = {field: whole_text("".join(pieces)) for field, pieces in choice.texts.items()}
+        if "content" in texts:
+            texts["content"] = self._content_of(choice.index, texts["content"])
+        calls = [(call.id, call.name, whole_text("".join(call.arguments)) or "{}") for call in choice.tools.calls]
+        extra: Mapping[str, object] = choice.finish_delta.choice_extra if choice.finish_delta is not None else NOTHING
+        logprobs = choice.take_logprobs(None)
+        return completion_choice(choice.index, texts, calls, choice.finish or "stop", logprobs, choice.extra, extra)
+
+
+class _Event:
+    """An event that is to be written: a chat.completion.chunk of one choice, or the bytes that say the same."""
+
+    __slots__ = ("choice", "choice_extra", "chunk", "fields", "finish", "logprobs", "wire")
+
+    def __init__(
+        self,
+        chunk: Chunk | None,
+        choice: int,
+        fields: Mapping[str, object],
+        logprobs: object = None,
+        choice_extra: Mapping[str, object] = NOTHING,
+        wire: bytes | None = None,
+        finish: str | None = None,
+    ) -> None:
+        self.chunk, self.choice, self.fields = chunk, choice, fields
+        self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
+
+
+def _size(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

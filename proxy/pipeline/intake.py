@@ -1,0 +1,115 @@
+"""The beginning of the pipeline: an upstream's bytes to frames, or to one body.
+
+The content type is a claim, the first character is a fact: vendors send JSON errors as event streams and event streams as
+text/plain. So the first non-blank byte decides whether frames or one body is read, except that an answer whose status is
+an error is always a body. Compressed bodies are inflated first. Nothing is awaited, nothing interpreted. (contract W2,
+W7; facts of vendors: JSON under 200 although a stream was asked, an event stream although none was)
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from proxy.errors import LimitExceeded
+from proxy.wire.frame import Frame
+from proxy.wire.inflate import Inflater
+from proxy.wire.ndjson import NdjsonDecoder
+from proxy.wire.sse import SseDecoder
+
+# Enough for every error page seen; what is beyond it is read and dropped.
+MAX_ERROR_BODY = 64 * 1024
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class Shape(Enum):
+    UNKNOWN = auto()
+    SSE = auto()
+    NDJSON = auto()
+    BODY = auto()
+    ERROR_BODY = auto()
+
+
+class Intake:
+    """`feed` returns frames; a body is kept in `body`. `broken` says why a compressed body could not be read on."""
+
+    def __init__(
+        self, status: int, content_type: str, encoding: str, max_line_bytes: int, max_answer_bytes: int
+    ) -> None:
+        self.sse = SseDecoder(max_line_bytes, max_line_bytes)
+        self._ndjson = NdjsonDecoder(max_line_bytes)
+        self._inflater = Inflater(encoding) if encoding not in ("", "identity") else None
+        self._max_answer = max_answer_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+        if not 200 <= status < 300:
+            self.shape = Shape.ERROR_BODY
+        elif "ndjson" in content_type or "jsonl" in content_type:
+            self.shape = Shape.NDJSON
+        else:
+            self.shape = Shape.UNKNOWN
+
+    @property
+    def plain(self) -> bool:
+        """No compression: bytes may be looked at as they are."""
+        return self._inflater is None
+
+    @property
+    def broken(self) -> str | None:
+        return self._inflater.broken if self._inflater is not None else None
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self._pieces)
+
+    def inflate(self, data: bytes) -> list[bytes]:
+        return [data] if self._inflater is None else self._inflater.feed(data)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Frames that these (inflated) bytes complete. Raises LimitExceeded."""
+        match self.shape:
+            case Shape.SSE:
+                return self.sse.feed(data)
+            case Shape.UNKNOWN:
+                return self._first(data)
+            case Shape.NDJSON:
+                return self._ndjson.feed(data)
+            case Shape.BODY:
+                self._keep(data, self._max_answer, drop=False)
+            case Shape.ERROR_BODY:
+                self._keep(data, MAX_ERROR_BODY, drop=True)
+        return []
+
+    def finish(self) -> list[Frame]:
+        """End of input: what was not yet ended by a blank line (its `terminated` is False)."""
+        match self.shape:
+            case Shape.SSE:
+                return self.sse.finish()
+            case Shape.NDJSON:
+                return self._ndjson.finish()
+            case _:
+                return []
+
+    def whole(self) -> bool:
+        """Did a compressed body end where its format says it should?"""
+        return self._inflater is None or self._inflater.finish()
+
+    def _first(self, data: bytes) -> list[Frame]:
+        self._pieces.append(data)
+        head = data.lstrip(_BLANK)
+        if not head:
+            self._size += len(data)
+            if self._size > MAX_ERROR_BODY:  # blanks may be heartbeats (DeepSeek), their number says nothing
+                self._pieces, self._size = [self._pieces[-1][-16:]], 16
+            return []
+        start = b"".join(self._pieces)
+        self._pieces, self._size = [], 0
+        self.shape = Shape.BODY if head[:1] in b'{["<' else Shape.SSE
+        return self.feed(start)
+
+    def _keep(self, data: bytes, limit: int, *, drop: bool) -> None:
+        room = limit - self._size
+        if len(data) > room and not drop:
+            raise LimitExceeded("answer", limit, self._size + len(data))
+        if room > 0:
+            self._pieces.append(data[:room])
+            self._size += min(len(data), room)

@@ -1,0 +1,498 @@
+"""One attempt's stream, from the upstream's bytes to the client's, without I/O, clock or log of its own.
+
+In: the response head, reads and the moments at which they came. Out: bytes for the client, and one `Closing` with the
+facts for the ledger's row. The order is: intake (frames) -> reader (chunks) -> rules (errors) -> per choice: tool calls,
+fence, hold -> writer (events). Three things happen once: the commit point (first progress: from then on errors are
+events), the verdict (the first error ends the stream), and the closing.
+
+The row must be durable before the seal goes out: `finish` says what may be written before it, `seal` what after it.
+Nothing is awaited here; a caller that loses its client or its upstream says so through `finish`. (contract W1-W6, L1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from proxy.canon.chunk import (
+    Chunk,
+    Delta,
+    EndMark,
+    ErrorSeen,
+    Heartbeat,
+    Malformed,
+    Parsed,
+)
+from proxy.canon.ending import TIMEOUTS, Ending, Stop
+from proxy.canon.usage import Count
+from proxy.canon.verdict import Observation, Phase, Verdict
+from proxy.dialects.openai_read import OpenAIReader
+from proxy.dialects.openai_run import TextRun
+from proxy.dialects.openai_write import ChatWriter, error_body
+from proxy.dialects.payload import BROKEN, encode_json, parse_json
+from proxy.errors import LimitExceeded
+from proxy.pipeline.answer import Answer
+from proxy.pipeline.intake import Intake, Shape
+from proxy.pipeline.values import Asked, Closing, Facts, Head, Setup
+from proxy.semantics import verdicts
+from proxy.semantics.classifier import classify
+from proxy.semantics.completeness import finish_for, is_whole_json
+from proxy.wire.encode import DONE, event
+from proxy.wire.frame import Frame
+
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+_BITE = 2048  # how far to read event by event before the template of a run is tried again
+_LEARNINGS = 4  # templates to learn in vain before a stream is known to have none
+_MAX_ASIDE = 64 * 1024
+
+
+class Pipeline:
+    """Fed with one upstream's answer. `committed`: the client's stream has begun. `over`: nothing more need be read."""
+
+    def __init__(self, setup: Setup, asked: Asked) -> None:
+        self.setup = setup
+        self.asked = asked
+        self.facts = Facts()
+        self.committed = False
+        self.over = False
+        self.progress_at: float | None = None
+        self.verdict: Verdict | None = None
+        self._ending: Ending | None = None
+        self._headers: Mapping[str, str] = {}
+        self._reader = OpenAIReader()
+        self._writer = ChatWriter(f"chatcmpl-{setup.seed}", int(setup.wall), setup.model)
+        self._answer = Answer(setup, asked, self._writer, self.facts)
+        self._intake: Intake | None = None
+        self._run: TextRun | None = None
+        self._learnings = _LEARNINGS
+        self._end_mark = False
+        self._aside: list[bytes] = []
+        self._comments: tuple[str, ...] = ()
+        self._left: tuple[int, int] | None = None
+        self._opened = False
+
+    # ---- in ------------------------------------------------------------------------------------------------------
+
+    def head(self, status: int, headers: Mapping[str, str]) -> None:
+        """The response head has come; header names are lower case."""
+        self.facts.upstream_status = status
+        self._headers = headers
+        self._intake = Intake(
+            status,
+            headers.get("content-type", "").lower(),
+            headers.get("content-encoding", "").strip().lower(),
+            self.setup.max_line_bytes,
+            self.setup.max_answer_bytes,
+        )
+
+    def feed(self, data: bytes, now: float) -> bytes:
+        """What the client gets for this read; nothing before the commit point."""
+        intake = self._intake
+        assert intake is not None, "head comes before the body"
+        self.facts.bytes_in += len(data)
+        if self._answer.held:
+            self._answer.tick(now)
+        try:
+            if intake.plain:
+                self._feed(intake, data, now)
+            else:
+                for piece in intake.inflate(data):
+                    self._feed(intake, piece, now)
+                if intake.broken and not self.over:
+                    self.over = True
+        except LimitExceeded as limit:
+            self._fail(verdicts.of_limit(limit, self.facts.upstream_status), Ending.LIMIT)
+        return self._answer.take() if self.committed else b""
+
+    @property
+    def deadline(self) -> float | None:
+        """When a held tail must go, if there is one."""
+        return self._answer.deadline if self.committed else None
+
+    @property
+    def finished(self) -> bool:
+        """Every choice seen has its finish: only usage is waited for."""
+        return self._answer.finished
+
+    def tick(self, now: float) -> bytes:
+        """Held tails whose time has come."""
+        if not self.committed or self.facts.ending is not None:
+            return b""
+        self._answer.tick(now)
+        return self._answer.take()
+
+    def _feed(self, intake: Intake, data: bytes, now: float) -> None:
+        if intake.shape is not Shape.SSE or self._run is None and len(data) <= _BITE:
+            self._frames(intake.feed(data), now)
+            return
+        start, size = 0, len(data)
+        while start < size and not self.over:
+            if self._run is not None and intake.sse.at_boundary:
+                start = self._pass_run(self._run, data, start, now)
+                if start == size:
+                    return
+            cut = size
+            if self._learnings and size - start > _BITE or self._run is not None and not intake.sse.at_boundary:
+                # To the end of the event that is open, or a bite further: then the template is tried again.
+                found = data.find(b"\n\n", start if not intake.sse.at_boundary else start + _BITE)
+                cut = found + 2 if found >= 0 else size
+            self._frames(intake.feed(data[start:cut] if cut - start < size else data), now)
+            start = cut
+
+    def _pass_run(self, run: TextRun, data: bytes, start: int, now: float) -> int:
+        """Let events pass that are the template with other text; returns where they end."""
+        found = run.match(data, start) if self._answer.may_pass_run else None
+        texts = self._answer.passing(found[0]) if found is not None else []
+        if found is None or not texts:
+            self._learnings -= 1
+            self._run = None
+            return start
+        end = run.end_of(start, found[1][: len(texts)])
+        self._answer.pass_run(texts, data[start:end] if end - start < len(data) else data)
+        self._progress(now)
+        self._learnings = _LEARNINGS
+        return end
+
+    # ---- frames --------------------------------------------------------------------------------------------------
+
+    def _frames(self, frames: list[Frame], now: float) -> None:
+        for frame in frames:
+            if self.over:
+                return
+            self._frame(frame, now)
+
+    def _frame(self, frame: Frame, now: float) -> None:
+        if frame.comments:
+            self._comments = tuple(c.decode("utf-8", "replace") for c in frame.comments)
+            self.facts.notes.setdefault("comment", self._comments[0])
+        parsed = self._reader.read(frame.data, frame.event, frame.lines == 1)
+        if isinstance(parsed, Malformed):
+            self._malformed(parsed, frame, now)
+            return
+        self._payload(parsed, frame, now)
+
+    def _payload(self, parsed: Parsed, frame: Frame, now: float) -> None:
+        match parsed:
+            case Chunk():
+                self.facts.events_in += 1
+                self._chunk(parsed, now)
+                self._learn(parsed)
+            case ErrorSeen():
+                self.facts.events_in += 1
+                if parsed.chunk is not None:
+                    self._chunk(parsed.chunk, now)
+                if self.verdict is None:
+                    self._classify(parsed.payload, parsed.data, frame.event)
+            case EndMark():
+                self._end_mark = True
+                self.over = True
+            case Heartbeat():
+                self.facts.events_in += 1
+                self._heartbeat(parsed.notes)
+            case Malformed():
+                self._keep_aside(parsed.data)
+
+    def _malformed(self, parsed: Malformed, frame: Frame, now: float) -> None:
+        """No JSON: several payloads without blank lines between them, the end of a cut stream, words, or a loss."""
+        if frame.lines > 1:
+            lines = frame.data.split(b"\n")
+            several = [self._reader.read(line, frame.event) for line in lines]
+            if not any(isinstance(one, Malformed) for one in several):
+                for line, one in zip(lines, several, strict=True):
+                    if not self.over:
+                        self._payload(one, Frame(line, frame.event), now)
+                return
+        if not frame.terminated:
+            return
+        if parsed.data.lstrip()[:1] in (b"{", b"["):
+            self._fail(verdicts.malformed(self.facts.upstream_status), Ending.VENDOR_ERROR)
+        else:
+            self._keep_aside(parsed.data)
+
+    def _chunk(self, chunk: Chunk, now: float) -> None:
+        facts = self.facts
+        if chunk.usage is not None:
+            facts.vendor_usage = chunk.usage
+        if chunk.model and facts.served_model is None:
+            facts.served_model = chunk.model
+        if chunk.id and facts.vendor_response_id is None:
+            facts.vendor_response_id = chunk.id
+        if chunk.extra:
+            tier = chunk.extra.get("service_tier")
+            if isinstance(tier, str):
+                facts.service_tier = tier
+        if not self.committed:
+            self._writer.adopt(chunk)
+        if not chunk.deltas:
+            if chunk.usage is None:
+                self._heartbeat(chunk.extra)
+            return
+        for delta in chunk.deltas:
+            if self.verdict is None:
+                self._delta(chunk, delta, now)
+
+    def _delta(self, chunk: Chunk, delta: Delta, now: float) -> None:
+        finish = finish_for(delta.finish, self.setup.profile.finish_reasons) if delta.finish else None
+        if self._answer.feed(chunk, delta, finish if finish != "error" else None, now):
+            self._progress(now)
+        if finish == "error":
+            payload = {"choices": [{"finish_reason": delta.finish}], **chunk.extra}
+            self._classify(payload, chunk.wire or b"", None, delta.finish)
+        elif finish == "content_filter" and not self._answer.said:
+            self._fail(verdicts.content_filtered(self.facts.upstream_status), Ending.VENDOR_ERROR)
+        elif not self.committed and self.facts.first_progress_at is not None and self._answer.decided:
+            self._commit()
+
+    def _progress(self, now: float) -> None:
+        self.progress_at = now
+        if self.facts.first_progress_at is None:
+            self.facts.first_progress_at = now
+
+    def _commit(self) -> None:
+        """The commit point: the head may go, and everything that waited for it."""
+        self._writer.settle()
+        self.committed = self.asked.stream
+        self._answer.commit()
+
+    def _learn(self, chunk: Chunk) -> None:
+        """Is this event the template of those to come?"""
+        if self._run is None and self._learnings and self.committed and chunk.wire is not None:
+            delta = chunk.deltas[0]
+            content = delta.texts.get("content")
+            if content and delta.choice == 0 and len(delta.texts) == 1 and delta.role is None and not delta.tools:
+                if self._writer.is_mine(chunk) and delta.finish is None and delta.logprobs is None:
+                    self._run = TextRun.learn(chunk.wire, content)
+                self._learnings -= self._run is None
+
+    def _heartbeat(self, notes: Mapping[str, object]) -> None:
+        self.facts.heartbeats += 1
+        for name, value in notes.items():
+            if len(self.facts.notes) < 16:
+                self.facts.notes.setdefault(name, value)
+
+    def _keep_aside(self, data: bytes) -> None:
+        if sum(map(len, self._aside)) < _MAX_ASIDE:
+            self._aside.append(data)
+
+    # ---- errors --------------------------------------------------------------------------------------------------
+
+    def _classify(self, payload: object, body: bytes, sse_event: str | None, finish: str | None = None) -> None:
+        phase = Phase.MID if self._answer.said else Phase.FIRST
+        self._fail(self._verdict_of(phase, payload, body, sse_event, finish), Ending.VENDOR_ERROR)
+
+    def _verdict_of(
+        self, phase: Phase, payload: object, body: bytes, sse_event: str | None = None, finish: str | None = None
+    ) -> Verdict:
+        observation = Observation(
+            self.setup.profile.vendor,
+            phase,
+            self.facts.upstream_status,
+            self._headers,
+            body,
+            payload,
+            finish,
+            sse_event,
+            self._comments,
+        )
+        return classify(self.setup.profile, observation, self.setup.wall)
+
+    def _fail(self, verdict: Verdict, ending: Ending) -> None:
+        """The first error decides; nothing after it counts."""
+        if self.verdict is None:
+            self.verdict = verdict
+            self._ending = ending
+            self.over = True
+
+    # ---- out -----------------------------------------------------------------------------------------------------
+
+    def finish(self, stop: Stop, now: float) -> Closing:
+        """The end, once: `stop` says why reading stopped. Afterwards `facts` is what the row will say."""
+        assert self.facts.ending is None, "a stream ends once"
+        if stop in (Stop.EOF, Stop.CUT, Stop.AFTER_FINISH):
+            try:
+                self._end_of_input(stop, now)
+            except LimitExceeded as limit:
+                self._fail(verdicts.of_limit(limit, self.facts.upstream_status), Ending.LIMIT)
+        ending, verdict = self._outcome(stop)
+        return self._close(ending, verdict)
+
+    def _end_of_input(self, stop: Stop, now: float) -> None:
+        intake = self._intake
+        if intake is None or self.verdict is not None:
+            return
+        if not self.over:
+            self._frames(intake.finish(), now)
+        if intake.shape in (Shape.SSE, Shape.NDJSON) or self.verdict is not None:
+            return
+        body = intake.body
+        if intake.shape is Shape.ERROR_BODY:
+            parsed = self._reader.read_body(body)
+            payload = parsed.payload if isinstance(parsed, ErrorSeen) else _json_or_none(body)
+            self._fail(self._verdict_of(Phase.HEAD, payload, body), Ending.VENDOR_ERROR)
+        elif body.strip():
+            self._whole_body(body, stop, now)
+
+    def _whole_body(self, body: bytes, stop: Stop, now: float) -> None:
+        """A plain body under 200: a completion, an error, or a page from something in between."""
+        parsed = self._reader.read_body(body)
+        match parsed:
+            case Chunk() if parsed.deltas:
+                self.facts.events_in += 1
+                self._answer.keep_body(body)
+                self._chunk(parsed, now)
+            case ErrorSeen():
+                self._fail(self._verdict_of(Phase.HEAD, parsed.payload, parsed.data), Ending.VENDOR_ERROR)
+            case Malformed() if stop is Stop.CUT:
+                return
+            case _:
+                lines = [line for line in body.split(b"\n") if line.strip()]
+                if len(lines) > 1 and all(isinstance(self._reader.read(line, None), Chunk) for line in lines):
+                    self._frames([Frame(line) for line in lines], now)
+                    return
+                verdict = self._verdict_of(Phase.HEAD, _json_or_none(body), body)
+                if verdict.mapped or body.lstrip()[:1] not in (b"{", b"["):
+                    self._fail(verdict, Ending.VENDOR_ERROR)
+
+    def leave(self) -> None:
+        """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is delivered."""
+        if not self._answer.finished and self.verdict is None:
+            self._left = (len(self.facts.delivered), self.facts.events_out)
+
+    def _outcome(self, stop: Stop) -> tuple[Ending, Verdict | None]:
+        """Did it really end, and how? (contract W5, W6)"""
+        if self._left is not None:
+            return Ending.CLIENT_GONE, None
+        if self.verdict is not None:
+            return (self._ending or Ending.VENDOR_ERROR), self.verdict
+        status = self.facts.upstream_status
+        aside = self._verdict_aside()
+        if aside is not None:
+            return Ending.VENDOR_ERROR, aside
+        if self._answer.finished or self._inferred():
+            return Ending.COMPLETED, None
+        if stop is Stop.GONE:
+            return Ending.CLIENT_GONE, None
+        if stop in TIMEOUTS:
+            return Ending.TIMEOUT, verdicts.of_stop(stop, status)
+        if stop in (Stop.SHUTDOWN, Stop.INTERNAL):
+            return Ending.INTERRUPTED, verdicts.of_stop(stop, status)
+        if stop is Stop.CONNECT_FAILED:
+            return Ending.VENDOR_ERROR, verdicts.of_stop(stop, status)
+        return Ending.STREAM_CUT, verdicts.of_stop(stop, status)
+
+    def _inferred(self) -> bool:
+        """The end mark stands for the finish, where it can be trusted and nothing speaks against it."""
+        if not self._end_mark or not self.setup.profile.end_mark_trusted or not self._answer.said:
+            return False
+        if not all(is_whole_json(arguments) for arguments in self._answer.arguments()):
+            return False
+        self._answer.infer_finish()
+        self.facts.finish_inferred = True
+        return True
+
+    def _verdict_aside(self) -> Verdict | None:
+        """What lines and words without a frame of their own meant, if they meant an error."""
+        sse_aside = self._intake.sse.aside if self._intake is not None else b""
+        text = b"\n".join([part for part in (sse_aside, *self._aside) if part])
+        if not text:
+            return None
+        payload = _json_or_none(text.removeprefix(b"error:").strip())
+        verdict = self._verdict_of(Phase.END, payload, text)
+        if isinstance(payload, dict) and payload.get("error"):
+            return verdict
+        return verdict if verdict.mapped and not self._answer.finished else None
+
+    def _close(self, ending: Ending, verdict: Verdict | None) -> Closing:
+        facts = self.facts
+        facts.ending = ending
+        facts.replaced = self._reader.replaced + self._answer.replaced
+        if self._intake is not None:
+            sse = self._intake.sse
+            facts.heartbeats += sse.comments + sse.empty_events
+        if self._left is not None:
+            self._answer.take()
+            del facts.delivered[self._left[0] :]
+            facts.events_out = self._left[1]
+            return Closing(ending, b"", verdict)
+        if ending is Ending.COMPLETED:
+            self._complete()
+        elif verdict is not None:
+            self._close_with(verdict)
+        return Closing(ending, self._answer.take() if self.streaming else b"", verdict)
+
+    def _complete(self) -> None:
+        facts = self.facts
+        if not self.committed and facts.first_progress_at is not None:
+            self._commit()
+        self._answer.end()
+        facts.finish_reason = self._answer.finish_reason
+        if facts.finish_reason == "content_filter":
+            facts.error_class, facts.error_code = "content_blocked", "content_filter"
+        facts.events_out += self.asked.stream and self.asked.usage
+
+    def _close_with(self, verdict: Verdict) -> None:
+        facts = self.facts
+        facts.error_class, facts.error_code = verdict.error_class.value, verdict.code
+        facts.rule_id, facts.unmapped = verdict.rule_id, not verdict.mapped
+        self.verdict = verdict
+        if not self.committed:
+            facts.delivered.clear()
+        else:
+            self._answer.release()
+        if self.streaming:
+            facts.events_out += 1
+            self._answer.append(event(self.error_json(verdict)))
+
+    @property
+    def streaming(self) -> bool:
+        """Has the client's stream begun? Then errors are events (contract W6)."""
+        return self.committed or self._opened
+
+    def open_early(self) -> None:
+        """A keep-alive sends the head before the commit point (contract W1)."""
+        self._opened = True
+
+    def client_head(self) -> Head:
+        """Status and headers as they stand: at the commit point, or after `seal` for what never committed."""
+        if self.verdict is not None and not self.streaming:
+            return error_head(self.verdict)
+        headers = {"x-sluice-repaired": "fences"} if self._answer.repaired else {}
+        return Head(200, EVENT_STREAM if self.asked.stream else "application/json", headers)
+
+    def seal(self, count: Count) -> bytes:
+        """What may go out only when the row is durable: usage and the end mark, or the whole body of a plain answer.
+        `count` stands in for a vendor that gave no usage."""
+        if self.verdict is not None:
+            return b"" if self.streaming else self.error_json(self.verdict)
+        if self.facts.ending is not Ending.COMPLETED:
+            return b""
+        if self.asked.stream:
+            return (self._answer.usage_event(count) if self.asked.usage else b"") + DONE
+        return self._answer.body(count)
+
+    def unrecorded(self) -> tuple[Head, bytes]:
+        """The row could not be made durable: what the client gets instead of the seal (contract L1)."""
+        verdict = verdicts.ledger_unavailable()
+        body = self.error_json(verdict)
+        return (self.client_head(), event(body)) if self.streaming else (error_head(verdict), body)
+
+    def broken(self) -> tuple[Head, bytes]:
+        """What the client gets when an invariant of ours broke and the pipeline cannot be trusted any more."""
+        verdict = verdicts.of_stop(Stop.INTERNAL, self.facts.upstream_status)
+        body = self.error_json(verdict)
+        return (self.client_head(), event(body)) if self.streaming else (error_head(verdict), body)
+
+    def error_json(self, verdict: Verdict) -> bytes:
+        return encode_json(error_body(verdict, trace_id=self.setup.trace_id, upstream=self.setup.upstream))
+
+
+def error_head(verdict: Verdict) -> Head:
+    """Status and headers of an error that the client gets as an HTTP answer (contract E)."""
+    headers = {"x-should-retry": "true" if verdict.retryable else "false"}
+    if verdict.retry_after_s is not None:
+        headers["retry-after"] = str(int(-(-verdict.retry_after_s // 1)))
+    return Head(verdict.status, "application/json", headers)
+
+
+def _json_or_none(data: bytes) -> object:
+    value, _ = parse_json(data)
+    return None if value is BROKEN else value

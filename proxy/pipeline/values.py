@@ -1,0 +1,90 @@
+"""What goes into a pipeline and what comes out: the settings of one attempt, and its closing.
+
+`Setup` and `Asked` are fixed when the attempt begins; `Facts` grows while the stream runs and becomes the ledger's row;
+`Closing` is how the stream ends, as a value with an order (contract W5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from proxy.canon.ending import Ending
+from proxy.canon.verdict import Verdict
+from proxy.semantics.ruleset import VendorProfile
+from proxy.wire.hold import Boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the client asked for: a stream, its usage chunk, JSON as the answer's text."""
+
+    stream: bool
+    usage: bool = False
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One attempt. `upstream` is the configured name, `model` the name asked of it; `seed` (hex) makes the ids that a
+    vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds."""
+
+    profile: VendorProfile
+    upstream: str
+    model: str
+    trace_id: str
+    seed: str
+    wall: float
+    boundary: Boundary = Boundary.GRAPHEME
+    hold_s: float = 0.040
+    max_line_bytes: int = 8 * 1024 * 1024
+    max_answer_bytes: int = 64 * 1024 * 1024
+    strip_fences: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Status and headers for the client."""
+
+    status: int
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the row will say. `received` is what the vendor sent, `delivered` what was written for the client, both as
+    pieces of text to be counted and then forgotten (contract L3). Moments are on the clock that `feed` is given."""
+
+    ending: Ending | None = None
+    upstream_status: int | None = None
+    served_model: str | None = None
+    service_tier: str | None = None
+    vendor_response_id: str | None = None
+    rule_id: str | None = None
+    error_class: str | None = None
+    error_code: str | None = None
+    finish_reason: str | None = None
+    finish_inferred: bool = False
+    vendor_usage: Mapping[str, object] | None = None
+    first_progress_at: float | None = None
+    bytes_in: int = 0
+    events_in: int = 0
+    events_out: int = 0
+    heartbeats: int = 0
+    replaced: int = 0
+    held_chars: int = 0
+    unmapped: bool = False
+    notes: dict[str, object] = field(default_factory=dict)
+    received: list[str] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The end of a stream: write `tail`, make the row durable, write the pipeline's `seal`. `verdict` is None if the answer
+    is complete or nobody is there to be told."""
+
+    ending: Ending
+    tail: bytes
+    verdict: Verdict | None

@@ -1,0 +1,185 @@
+"""How long to wait, from whatever a vendor wrote: headers, fields of the body, words in the message.
+
+In go headers, named body fields, message texts and the wall clock as a number; out come seconds from now, or None when
+nobody said. A hint that is no finite number, or that lies in the past, is no hint. It never raises and has no clock of
+its own. Contract clause E (`retry_after`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+
+# Longer than any plan window; beyond it a number is an error of the vendor's, not a hint.
+MAX_WAIT_S = 10 * 366 * 86400.0
+# Numbers from here on are points in time, not lengths: seconds (2001-09-09) or milliseconds since 1970.
+_EPOCH_S, _EPOCH_MS = 1e9, 1e12
+# Chinese vendors write the times of their windows without a zone, in their own.
+_CHINA = timezone(timedelta(hours=8))
+
+_NUMBER = r"\d{1,15}(?:\.\d{1,12})?"
+_UNIT = (
+    r"(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d"
+    r"|毫秒|秒钟|秒|分钟|分|个?小时|個?小時|天)(?![a-z])"
+)
+_PART = re.compile(rf"({_NUMBER})\s*({_UNIT})", re.I)
+_PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
+_LENGTH = rf"(?P<length>{_NUMBER}\s*{_UNIT}(?:[\s,]*(?:and\s+)?{_NUMBER}\s*{_UNIT}){{0,3}})"
+_IN_WORDS = (
+    # "try again in 20s", "please retry after 3 seconds", "resets in 1h2m3s", "wait at least 5 seconds"
+    re.compile(
+        r"\b(?:again|retry|retried|retrying|resets?|available|wait|waiting|renews?|back|recovers?|returns?)\b"
+        rf"[^.\d]{{0,40}}?\b(?:in|after|for|within|least|wait|about)?\s*{_LENGTH}",
+        re.I,
+    ),
+    re.compile(rf"{_LENGTH}\s*(?:之?后|後|以后)", re.I),
+    # No unit: "retry after 5".
+    re.compile(rf"\bretry[- _]?(?:after|in)\b\s*[:=]?\s*(?P<length>{_NUMBER})(?![\d.:/-])", re.I),
+)
+_DATE = re.compile(
+    r"(20\d\d)[-/年](\d{1,2})[-/月](\d{1,2})日?"
+    r"(?:[T\s]+(?:at\s+)?(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?)?",
+    re.I,
+)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_DATE_IN_WORDS = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(20\d\d)", re.I)
+# A date in a message is a hint only where the words around it speak of the limit's end.
+_ABOUT_AN_END = re.compile(
+    r"return|reset|again|until|retry|renew|available|restored|refresh|resume|lifted|重置|恢复|刷新|解除|重试|更新|可用", re.I
+)
+_ABOUT_CHARS = 60
+
+
+def wait_from_headers(headers: Mapping[str, str], now_wall: float) -> float | None:
+    """Seconds by `retry-after-ms`, `retry-after`, or the reset of whichever `x-ratelimit-*` window is used up."""
+    if (ms := _plain_number(headers.get("retry-after-ms"))) is not None:
+        return _sane(ms / 1000)
+    if (after := headers.get("retry-after")) is not None and (wait := parse_wait(after, now_wall)) is not None:
+        return wait
+    resets = [
+        wait
+        for name, value in headers.items()
+        if "ratelimit-reset" in name and _is_used_up(headers, name)
+        if (wait := parse_wait(value, now_wall)) is not None
+    ]
+    return max(resets, default=None)
+
+
+def _is_used_up(headers: Mapping[str, str], reset_name: str) -> bool:
+    """A vendor sends the resets of all its windows; only one whose remainder is 0 (or not told) is to be waited for."""
+    left = _plain_number(headers.get(reset_name.replace("ratelimit-reset", "ratelimit-remaining")))
+    return left is None or left <= 0
+
+
+def wait_from_fields(fields: Iterable[tuple[str, object]], now_wall: float) -> float | None:
+    """Seconds by fields such as Gemini's `retryDelay: "20s"` or a relay's `retry_after_ms: 1500`."""
+    for name, value in fields:
+        wait = parse_wait(value, now_wall)
+        if wait is not None:
+            in_ms = name.lower().endswith(("_ms", "millis", "milliseconds")) and not isinstance(value, str)
+            return wait / 1000 if in_ms else wait
+    return None
+
+
+def wait_from_message(text: str, now_wall: float) -> float | None:
+    """Seconds by words: "try again in 11m31s", "请在 20 秒后重试", "access returns on 2030-01-01"."""
+    for pattern in _IN_WORDS:
+        if (found := pattern.search(text)) is not None:
+            wait = parse_wait(found.group("length"), now_wall)
+            if wait is not None:
+                return wait
+    for pattern, parse in ((_DATE, _date_of), (_DATE_IN_WORDS, _worded_date_of)):
+        for found in pattern.finditer(text):
+            around = text[max(0, found.start() - _ABOUT_CHARS) : found.end() + _ABOUT_CHARS]
+            if _ABOUT_AN_END.search(around) and (wait := _until(parse(found, text), now_wall)) is not None:
+                return wait
+    return None
+
+
+def parse_wait(value: object, now_wall: float) -> float | None:
+    """Seconds from one value: a number, "1s", "6m0s", "120ms", a point in time as a number or in words."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _length_or_moment(value, now_wall)
+    if not isinstance(value, str) or len(value) > 100:
+        return None
+    if (plain := _plain_number(value)) is not None:
+        return _length_or_moment(plain, now_wall)
+    parts = _PART.findall(value)
+    if parts and not _PART.sub("", value).replace("and", "").strip(" ,"):
+        return _sane(sum(float(number) * _seconds_in(unit) for number, unit in parts))
+    if (found := _DATE.search(value)) is not None:
+        return _until(_date_of(found, value), now_wall)
+    return _until(_http_date(value), now_wall)
+
+
+def _plain_number(value: object) -> float | None:
+    if not isinstance(value, str) or (found := _PLAIN.fullmatch(value)) is None:
+        return None
+    return float(found.group(1))
+
+
+def _length_or_moment(number: float, now_wall: float) -> float | None:
+    if number >= _EPOCH_MS:
+        return _until(number / 1000, now_wall)
+    return _until(number, now_wall) if number >= _EPOCH_S else _sane(number)
+
+
+def _seconds_in(unit: str) -> float:
+    word = unit.lower().lstrip("个個")
+    if word.startswith(("ms", "milli", "毫")):
+        return 0.001
+    return {"s": 1.0, "秒": 1.0, "m": 60.0, "分": 60.0, "h": 3600.0, "小": 3600.0, "d": 86400.0, "天": 86400.0}[word[0]]
+
+
+def _date_of(found: re.Match[str], text: str) -> float | None:
+    year, month, day, hour, minute, second, zone = found.groups()
+    is_chinese = any("\u4e00" <= c <= "\u9fff" for c in text)
+    tz = _zone(zone) if zone else _CHINA if is_chinese else UTC
+    try:
+        moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=tz)
+    except ValueError:
+        return None
+    return moment.timestamp()
+
+
+def _zone(text: str) -> timezone:
+    if text[0] not in "+-":
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    if hours > 23 or minutes > 59:
+        return UTC
+    return timezone((1 if text[0] == "+" else -1) * timedelta(hours=hours, minutes=minutes))
+
+
+def _worded_date_of(found: re.Match[str], text: str) -> float | None:
+    month = _MONTHS.index(found.group(1).lower()[:3]) + 1
+    try:
+        return datetime(int(found.group(3)), month, int(found.group(2)), tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _http_date(value: str) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _until(moment: float | None, now_wall: float) -> float | None:
+    """None for a moment that has passed: a stale date says nothing about how long to wait from now."""
+    if moment is None or moment <= now_wall:
+        return None
+    return _sane(moment - now_wall)
+
+
+def _sane(seconds: float) -> float | None:
+    if not math.isfinite(seconds) or not 0 <= seconds <= MAX_WAIT_S:
+        return None
+    return round(seconds, 3)

@@ -1,0 +1,88 @@
+"""YAML text to plain values that know their lines.
+
+`parse_yaml(file, text)` gives the value of the one document and a `Lines` that tells, for any path into it, the line on
+which it stands, so that whatever is wrong with a rule can be shown where it was written. Broken YAML, a key that stands
+twice and a value that holds itself are RuleErrors. Contract clause R2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from proxy.errors import RuleError
+
+# libyaml's reader is some ten times faster than the Python one, and reload happens beside live streams.
+_Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the parts of one document stand (1-based)."""
+
+    root: yaml.Node
+
+    def line_of(self, path: Sequence[str | int]) -> int:
+        """The line of the deepest part of `path` that exists; of a key rather than of its value."""
+        node, line = self.root, self.root.start_mark.line
+        for step in path:
+            found = _child(node, step)
+            if found is None:
+                break
+            mark, node = found
+            line = mark.line
+        return int(line) + 1
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return key.start_mark, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    return None
+
+
+def parse_yaml(file: str, text: str) -> tuple[object, Lines]:
+    """The document's value and its lines. Raises RuleError."""
+    try:
+        loader = _Loader(text)
+        try:
+            root = loader.get_single_node()
+            if root is None:
+                raise RuleError(file, 1, "is empty")
+            _refuse_twice(file, root, ())
+            return loader.construct_document(root), Lines(root)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reason = f"is not YAML: {error.problem or error.context}"
+        if isinstance(error, ConstructorError):
+            reason = str(error.problem)
+        raise RuleError(file, mark.line + 1 if mark else None, reason) from error
+    except yaml.YAMLError as error:
+        raise RuleError(file, None, f"is not YAML: {' '.join(str(error).split())}") from error
+    except (ValueError, RecursionError) as error:
+        # The reader's own: an impossible date, or brackets nested without end.
+        raise RuleError(file, None, f"is not YAML: {error}") from error
+
+
+def _refuse_twice(file: str, node: yaml.Node, above: tuple[int, ...]) -> None:
+    if id(node) in above:
+        raise RuleError(file, node.start_mark.line + 1, "holds itself")
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_twice(file, item, (*above, id(node)))
+    elif isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in keys:
+                    raise RuleError(file, key.start_mark.line + 1, f"the key {key.value!r} stands twice")
+                keys.add(key.value)
+            _refuse_twice(file, value, (*above, id(node)))

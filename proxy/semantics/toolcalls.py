@@ -1,0 +1,90 @@
+"""Tool calls put in order: fragments as vendors send them in, slots with one id, one name and whole arguments out.
+
+Vendors give every parallel call index 0, leave the index out, repeat the id on each fragment, send a name again as "" or
+send no arguments at all. A client joins fragments by index, so each call gets one slot here, its id and name are said
+once, and a call that ends without arguments gets `{}`. Knows no vendor; one object per choice. (contract W4)
+"""
+
+from __future__ import annotations
+
+from proxy.canon.chunk import ToolFragment
+
+
+class Call:
+    """One call of the answer: `slot` is the index that the client sees."""
+
+    __slots__ = ("arguments", "id", "name", "slot")
+
+    def __init__(self, slot: int, identity: str) -> None:
+        self.slot = slot
+        self.id = identity
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+class ToolCalls:
+    """`place` says for each fragment to which call it belongs and what of it is new."""
+
+    __slots__ = ("_by_index", "_last", "_seed", "calls")
+
+    def __init__(self, seed: str) -> None:
+        self.calls: list[Call] = []
+        self._by_index: dict[int, Call] = {}
+        self._last: Call | None = None
+        self._seed = seed
+
+    def place(self, fragment: ToolFragment) -> tuple[Call, bool]:
+        """The call, and whether this fragment begins it. Appends the arguments to the call."""
+        call = self._find(fragment)
+        begins = call is None
+        if call is None:
+            slot = len(self.calls)
+            call = Call(slot, fragment.id or f"call_{self._seed}{slot}")
+            self.calls.append(call)
+        if fragment.index is not None:
+            self._by_index[fragment.index] = call
+        self._last = call
+        if fragment.arguments:
+            call.arguments.append(fragment.arguments)
+        return call, begins
+
+    def _find(self, fragment: ToolFragment) -> Call | None:
+        """A new id with a name begins a call, whatever its index; else the index decides; without both it goes on."""
+        at_index = self._by_index.get(fragment.index) if fragment.index is not None else self._last
+        if fragment.id is not None:
+            if at_index is not None and at_index.id == fragment.id:
+                return at_index
+            same = next((c for c in self.calls if c.id == fragment.id), None)
+            if same is not None and (fragment.index is None or not fragment.name):
+                return same
+            return None if fragment.name or at_index is None else at_index
+        return None if self._begins_without_id(fragment, at_index) else at_index
+
+    @staticmethod
+    def _begins_without_id(fragment: ToolFragment, call: Call | None) -> bool:
+        """A second name without an id is a new call if the one before already has arguments (and no id of its own)."""
+        return bool(
+            call is not None
+            and fragment.name
+            and call.name
+            and call.arguments
+            and (fragment.name != call.name or _is_whole("".join(call.arguments)))
+        )
+
+
+def _is_whole(arguments: str) -> bool:
+    """Cheap test for "could be a finished object": its braces are closed outside of strings."""
+    depth, in_string, escaped = 0, False, False
+    for char in arguments:
+        if escaped:
+            escaped = False
+        elif in_string:
+            escaped = char == "\\"
+            in_string = char != '"'
+        elif char == '"':
+            in_string = True
+        elif char in "{[":
+            depth += 1
+        elif char in "}]":
+            depth -= 1
+    return depth == 0 and not in_string and bool(arguments.strip())

@@ -1,0 +1,1 @@
+"""aiohttp handlers: a client's request in, a response out, its leaving noticed. Nothing is decided here."""

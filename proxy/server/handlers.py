@@ -1,0 +1,162 @@
+"""The routes: chat completions, the list of models, health and metrics. Parse, ask, answer; nothing is decided here.
+
+Everything that can go wrong before an attempt is answered with the error body of the contract and `x-trace-id`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from aiohttp import web
+
+from proxy.canon.ending import Stop
+from proxy.canon.verdict import ErrorClass, Verdict
+from proxy.dialects.openai_request import ADDRESS_HEADERS, BadRequest, parse_chat_request
+from proxy.dialects.openai_write import error_body
+from proxy.dialects.payload import encode_json
+from proxy.pipeline.stream import error_head
+from proxy.semantics import verdicts
+from proxy.server.client import HttpClient
+from proxy.server.identity import Keys, identify
+from proxy.upstream.attempts import Attempts, Caller
+
+log = structlog.get_logger()
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Routes:
+    """`ready` says whether new requests may come; `render_metrics` gives the text of `/metrics` and its type."""
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        keys: Keys,
+        max_request_bytes: int,
+        ready: Callable[[], bool],
+        stopping: Callable[[], bool],
+        render_metrics: Callable[[], tuple[bytes, str]],
+    ) -> None:
+        self._attempts, self._keys, self._max_request_bytes = attempts, keys, max_request_bytes
+        self._ready, self._stopping, self._render_metrics = ready, stopping, render_metrics
+        self._started = int(time.time())
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=self._max_request_bytes, middlewares=[self._guard])
+        app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/v1/models", self.models)
+        app.router.add_get("/v1/models/{model:.+}", self.model)
+        app.router.add_get("/healthz", self.healthz)
+        app.router.add_get("/readyz", self.readyz)
+        app.router.add_get("/metrics", self.metrics)
+        return app
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        tenant = self._keys.tenant_of(headers.get("authorization", ""))
+        caller = identify(headers, tenant or "")
+        if tenant is None:
+            return refusal(_bad_key(), caller)
+        if self._stopping():
+            return refusal(verdicts.of_stop(Stop.SHUTDOWN, None), caller)
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), caller)
+        parsed = parse_chat_request(body)
+        if isinstance(parsed, BadRequest):
+            return refusal(verdicts.invalid(parsed.code, parsed.message, parsed.status), caller, parsed.param)
+        if (address := next((name for name in headers if name in ADDRESS_HEADERS), None)) is not None:
+            message = f"The header `{address}` is not accepted: upstreams are configured by the operator."
+            return refusal(verdicts.invalid("upstream_not_allowed", message), caller, address)
+        target = self._attempts.route(parsed.model)
+        if target is None:
+            return refusal(_no_model(parsed.model), caller, "model")
+        client = HttpClient(request, caller.trace_id)
+        verdict = await self._attempts.run(parsed, target, caller, client)
+        if verdict is not None:
+            return refusal(verdict, caller)
+        assert client.response is not None, "an attempt answers"
+        return client.response
+
+    async def models(self, request: web.Request) -> web.StreamResponse:
+        caller, denied = self._caller(request)
+        if denied is not None:
+            return denied
+        listed = {"object": "list", "data": [self._listed(alias) for alias in self._attempts.routes]}
+        return _json(listed, caller)
+
+    async def model(self, request: web.Request) -> web.StreamResponse:
+        caller, denied = self._caller(request)
+        if denied is not None:
+            return denied
+        alias = request.match_info["model"]
+        if self._attempts.route(alias) is None:
+            return refusal(_no_model(alias), caller, "model")
+        return _json(self._listed(alias), caller)
+
+    async def healthz(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(text="alive\n")
+
+    async def readyz(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(text="ready\n") if self._ready() else web.Response(status=503, text="not ready\n")
+
+    async def metrics(self, _: web.Request) -> web.StreamResponse:
+        body, content_type = self._render_metrics()
+        return web.Response(body=body, headers={"content-type": content_type})
+
+    def _listed(self, alias: str) -> dict[str, object]:
+        return {"id": alias, "object": "model", "created": self._started, "owned_by": "sluice"}
+
+    def _caller(self, request: web.Request) -> tuple[Caller, web.Response | None]:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        tenant = self._keys.tenant_of(headers.get("authorization", ""))
+        caller = identify(headers, tenant or "")
+        return caller, None if tenant is not None else refusal(_bad_key(), caller)
+
+    def _too_large(self) -> str:
+        return f"The request body is larger than the {self._max_request_bytes} bytes allowed here."
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """No answer without the contract's error body: unknown paths and methods, and failures of our own."""
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
+            status = 413 if error.status == 413 else 404
+            code, message = "not_found", f"There is no {request.method} {request.path} here."
+            if status == 413:
+                code, message = "request_too_large", self._too_large()
+            return refusal(verdicts.invalid(code, message, status), caller)
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the last net: logged, and told as the contract says
+            caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
+            log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
+            message = "The proxy failed to handle this request."
+            return refusal(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message), caller)
+
+
+def refusal(verdict: Verdict, caller: Caller, param: str | None = None) -> web.Response:
+    """An error for which no attempt was made: `error.upstream` is null."""
+    body = encode_json(error_body(verdict, trace_id=caller.trace_id, upstream=None, param=param))
+    head = error_head(verdict)
+    headers: Mapping[str, str] = {"content-type": head.content_type, "x-trace-id": caller.trace_id, **head.headers}
+    return web.Response(status=head.status, headers=headers, body=body)
+
+
+def _json(value: object, caller: Caller) -> web.Response:
+    headers = {"content-type": "application/json", "x-trace-id": caller.trace_id}
+    return web.Response(body=encode_json(value), headers=headers)
+
+
+def _bad_key() -> Verdict:
+    message = "The API key is missing or not known here; send it as `Authorization: Bearer KEY`."
+    return verdicts.verdict(ErrorClass.AUTH_FAILURE, "invalid_api_key", message, status=401)
+
+
+def _no_model(alias: str) -> Verdict:
+    return verdicts.invalid("model_not_found", f"There is no model `{alias[:200]}` here; see /v1/models.", 404)

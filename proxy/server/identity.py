@@ -1,0 +1,44 @@
+"""Who asks, from the request's headers: ids for the trace, and the tenant behind a key (contract Q2, C4 `auth.keys`).
+
+Only hashes of keys are known here; a key that came is hashed and forgotten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+
+from proxy.upstream.attempts import Caller
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_SAFE_ID = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
+_NO_TRACE = "0" * 32
+
+
+class Keys:
+    """`tenant_of` is None for a key that is not known. Without keys everybody is the tenant `default`."""
+
+    def __init__(self, tenants: Mapping[str, str] | None) -> None:
+        self._tenants = tenants
+
+    def tenant_of(self, authorization: str) -> str | None:
+        if self._tenants is None:
+            return "default"
+        scheme, _, key = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not key.strip():
+            return None
+        # Looking a hash up takes no time that depends on the key: there is nothing to compare byte by byte.
+        return self._tenants.get(hashlib.sha256(key.strip().encode()).hexdigest())
+
+
+def identify(headers: Mapping[str, str], tenant: str) -> Caller:
+    """Ids are the caller's own where they are well-formed, else new ones. `headers` are lower case."""
+    asked = headers.get("x-request-id", "")
+    request_id = asked if _SAFE_ID.fullmatch(asked) else os.urandom(16).hex()
+    traceparent = headers.get("traceparent")
+    found = _TRACEPARENT.fullmatch(traceparent) if traceparent is not None else None
+    if found is not None and found[1] != _NO_TRACE:
+        return Caller(request_id, found[1], tenant, headers, traceparent)
+    return Caller(request_id, request_id, tenant, headers)

@@ -1,0 +1,232 @@
+"""The ledger's SQL for the raw drivers: one connection to SQLite or PostgreSQL, and what is done on it (contract L1).
+
+In: the ledger's URL and column tuples (`ledger_rows.COLUMNS`). Out: rows in the database, `LedgerUnavailable` for
+whatever the driver raises. No ORM and no SQLAlchemy here: this runs for every attempt.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from proxy.errors import LedgerUnavailable
+from proxy.stores.ledger_rows import BY_WRITER, COLUMNS, INFERRED, Values
+
+CONNECT_S = 5
+# How long SQLite waits for another process's transaction; each of ours is a few milliseconds.
+_BUSY_S = 10.0
+_FETCH_ROWS = 500
+LEASE_S = 60
+
+_COLUMN_LIST = ", ".join(COLUMNS)
+_OVERWRITE = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[1:])
+_SQLITE_NOW = "(CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER))"
+_POSTGRES_NOW = "(CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT))"
+
+
+def is_sqlite(url: str) -> bool:
+    return url.startswith("sqlite:")
+
+
+def sqlite_path(url: str) -> str:
+    return url.removeprefix("sqlite:///")
+
+
+def connect_raw(url: str, *, read_only: bool = False) -> Any:
+    """A driver's own connection, each statement by itself until BEGIN. `Any`: two drivers, no common type. A power cut
+    may not take back what was committed (journals are deleted afterwards): hence full sync, also where the server's
+    default is weaker."""
+    if is_sqlite(url):
+        path = sqlite_path(url)
+        place = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}" if path else ""
+        lite = sqlite3.connect(place, uri=bool(path), timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        if not read_only:
+            lite.execute("PRAGMA journal_mode=WAL")
+            lite.execute("PRAGMA synchronous=FULL")
+        return lite
+    import psycopg  # 0.15 s that an SQLite ledger does not need
+    from psycopg.types.numeric import Int8BinaryDumper
+
+    connection: Any = psycopg.connect(
+        url, autocommit=True, connect_timeout=CONNECT_S, application_name="sluice", keepalives_idle=10
+    )
+    # as psycopg has it, each size of number is a type of its own, and each mix of types another prepared statement
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+    connection.execute("SET default_transaction_read_only = on" if read_only else "SET synchronous_commit = on")
+    return connection
+
+
+def _driver_error(url: str) -> type[Exception]:
+    if is_sqlite(url):
+        return sqlite3.Error
+    import psycopg
+
+    return psycopg.Error
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What the database knows of a writer: microseconds by the database's clock."""
+
+    seen_at: int
+    expired: bool
+
+
+class Database:
+    """One connection. Not for two threads at once. Everything raises `LedgerUnavailable` when the database does."""
+
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        self.url = url
+        self._error = _driver_error(url)
+        self._sqlite = is_sqlite(url)
+        mark = "?" if self._sqlite else "%s"
+        self._now = _SQLITE_NOW if self._sqlite else _POSTGRES_NOW
+        self._mark = mark
+        insert = f"INSERT INTO attempts ({_COLUMN_LIST}) VALUES ({', '.join([mark] * len(COLUMNS))})"
+        self._insert_open = f"{insert} ON CONFLICT (attempt_id) DO NOTHING"
+        # a close by the real writer wins over an open row and over an inferred end; the first close stays
+        self._upsert_close = (
+            f"{insert} ON CONFLICT (attempt_id) DO UPDATE SET {_OVERWRITE} "
+            f"WHERE attempts.closed_by IS NULL OR attempts.closed_by <> '{BY_WRITER}'"
+        )
+        with self._translated():
+            self._connection = connect_raw(url, read_only=read_only)
+
+    def close(self) -> None:
+        with self._translated():
+            self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._translated():
+            self._connection.execute("BEGIN IMMEDIATE" if self._sqlite else "BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    # -- rows and progress, within a transaction ----------------------------------------------------------------------
+
+    def write(self, opens: Sequence[Values], closes: Sequence[Values]) -> None:
+        cursor = self._connection.cursor()
+        if opens:
+            cursor.executemany(self._insert_open, opens)
+        if closes:
+            cursor.executemany(self._upsert_close, closes)
+
+    def set_progress(self, segment: str, writer: str, drained: int) -> None:
+        self._run(
+            "INSERT INTO journal_progress (segment, writer, drained) VALUES (?, ?, ?) "
+            "ON CONFLICT (segment) DO UPDATE SET drained = excluded.drained",
+            (segment, writer, drained),
+        )
+
+    def interrupt(self, writer: str, ended_at: int) -> None:
+        """End what a dead writer left open. Never before it has been proved dead."""
+        self._run(
+            "UPDATE attempts SET ending = 'interrupted', error_code = 'interrupted', "
+            "error_class = 'model_unavailable', ended_at = CASE WHEN started_at > ? THEN started_at ELSE ? END, "
+            "duration_us = CASE WHEN started_at > ? THEN 0 ELSE ? - started_at END, "
+            f"closed_by = '{INFERRED}' WHERE writer = ? AND closed_by IS NULL",
+            (ended_at, ended_at, ended_at, ended_at, writer),
+        )
+
+    def forget_writer(self, writer: str) -> None:
+        self._run("DELETE FROM journal_progress WHERE writer = ?", (writer,))
+        self._run("DELETE FROM writers WHERE writer = ?", (writer,))
+
+    # -- alone or within a transaction --------------------------------------------------------------------------------
+
+    def forget_segment(self, segment: str) -> None:
+        with self._translated():
+            self._run("DELETE FROM journal_progress WHERE segment = ?", (segment,))
+
+    def progress(self) -> dict[str, int]:
+        with self._translated():
+            return dict(self._run("SELECT segment, drained FROM journal_progress", ()).fetchall())
+
+    def renew(self, writer: str, instance: str, host: str) -> None:
+        """Say that `writer` lives, for `LEASE_S` from now by the database's clock."""
+        now = self._now
+        with self._translated():
+            self._run(
+                "INSERT INTO writers (writer, instance, host, started_at, seen_at, lease_until) "
+                f"VALUES (?, ?, ?, {now}, {now}, {now} + {LEASE_S * 1_000_000}) ON CONFLICT (writer) "
+                "DO UPDATE SET seen_at = excluded.seen_at, lease_until = excluded.lease_until",
+                (writer, instance, host),
+            )
+
+    def leases(self) -> dict[str, Lease]:
+        with self._translated():
+            rows = self._run(f"SELECT writer, seen_at, lease_until < {self._now} FROM writers", ()).fetchall()
+            return {writer: Lease(seen_at, bool(expired)) for writer, seen_at, expired in rows}
+
+    def writers_with_running(self) -> list[str]:
+        with self._translated():
+            rows = self._run("SELECT DISTINCT writer FROM attempts WHERE closed_by IS NULL", ()).fetchall()
+            return [writer for (writer,) in rows]
+
+    def has_tables(self) -> bool:
+        catalog = "SELECT name FROM sqlite_master" if self._sqlite else "SELECT relname FROM pg_class"
+        name = catalog.split()[1]
+        with self._translated():
+            visible = "" if self._sqlite else " AND pg_table_is_visible(oid)"
+            return bool(self._run(f"{catalog} WHERE {name} = 'attempts'{visible}", ()).fetchall())
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside see one state of the database, however long they take."""
+        with self._translated():
+            self._connection.execute("BEGIN" if self._sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                yield
+            finally:
+                self._roll_back()
+
+    def rows(self, since: int | None, until: int | None) -> Iterator[Values]:
+        """Rows with `since <= started_at < until`, by start and id, some at a time. PostgreSQL: in a snapshot only."""
+        sql = (
+            f"SELECT {_COLUMN_LIST} FROM attempts WHERE started_at >= ? AND started_at < ? "
+            "ORDER BY started_at, attempt_id"
+        )
+        bounds = (-(2**63) if since is None else since, 2**63 - 1 if until is None else until)
+        with self._translated():
+            cursor = self._connection.cursor() if self._sqlite else self._connection.cursor(name="rows")
+            cursor.execute(self._marked(sql), bounds)
+            while rows := cursor.fetchmany(_FETCH_ROWS):
+                yield from rows
+
+    def execute_script(self, statements: Sequence[str]) -> None:
+        with self._translated():
+            for statement in statements:
+                self._connection.execute(statement)
+
+    # -- the driver ---------------------------------------------------------------------------------------------------
+
+    def _run(self, sql: str, parameters: tuple[object, ...]) -> Any:
+        return self._connection.execute(self._marked(sql), parameters)
+
+    def _marked(self, sql: str) -> str:
+        return sql if self._sqlite else sql.replace("?", "%s")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._error as error:
+            raise LedgerUnavailable(f"the ledger's database refused: {error}") from error
+
+    def _roll_back(self) -> None:
+        """A connection that is broken has nothing to roll back; whoever raised says so."""
+        try:
+            self._connection.execute("ROLLBACK")
+        except self._error:
+            return

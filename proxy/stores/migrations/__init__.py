@@ -1,0 +1,1 @@
+"""Alembic's environment for the ledger. Shipped with the package and run at start by `schema.upgrade`."""

@@ -1,0 +1,185 @@
+"""From a parsed request to an attempt at its upstream: which upstream, which bytes and headers, which row.
+
+One attempt per request: retries and continuation are decided elsewhere, and their place is here. Routes and rules are
+read when an attempt begins, so an attempt keeps the rule set that was current then. (contract Q1, Q2, L1, R2)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from yarl import URL
+
+from proxy.canon.ending import Stop
+from proxy.canon.verdict import Verdict
+from proxy.dialects.openai_request import ChatRequest
+from proxy.errors import LedgerUnavailable
+from proxy.metering.ledger import AttemptOpen
+from proxy.pipeline import Asked, Pipeline, Setup
+from proxy.semantics import verdicts
+from proxy.semantics.rule import RuleSet
+from proxy.upstream.pump import Client, Pump, Services
+from proxy.upstream.session import Session, Stopped, Timeouts
+from proxy.wire.hold import Boundary
+
+# What of the caller's headers a vendor may see (contract Q2).
+_PASSED = ("openai-beta", "http-referer", "x-title", "idempotency-key", "accept-language")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One vendor account, ready to be called. `headers` hold our key: never log them."""
+
+    name: str
+    vendor: str
+    url: URL
+    headers: Mapping[str, str]
+    credential: str
+    timeouts: Timeouts
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    upstream: Upstream
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """What every answer's pipeline is set up with (contract C4: `text`, `limits`, `json`)."""
+
+    boundary: Boundary = Boundary.GRAPHEME
+    hold_s: float = 0.040
+    max_line_bytes: int = 8 * 1024 * 1024
+    max_answer_bytes: int = 64 * 1024 * 1024
+    strip_fences: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: ids, tenant, and the headers that came."""
+
+    request_id: str
+    trace_id: str
+    tenant: str
+    headers: Mapping[str, str]
+    traceparent: str | None = None
+
+
+class Attempts:
+    """Runs requests. `rules` gives the current rule set; `count_prompt` our count of a prompt, or the making of it."""
+
+    def __init__(
+        self,
+        routes: Mapping[str, Target],
+        session: Session,
+        services: Services,
+        shaping: Shaping,
+        rules: Callable[[], RuleSet],
+        count_prompt: Callable[[Mapping[str, object], int], Awaitable[int] | int],
+    ) -> None:
+        self.routes = routes
+        self._session, self._services, self._shaping = session, services, shaping
+        self._rules, self._count_prompt = rules, count_prompt
+        self._running: set[Pump] = set()
+
+    @property
+    def open(self) -> int:
+        """How many attempts run now."""
+        return len(self._running)
+
+    def route(self, alias: str) -> Target | None:
+        return self.routes.get(alias)
+
+    async def run(self, request: ChatRequest, target: Target, caller: Caller, client: Client) -> Verdict | None:
+        """Serve the request. Returns a verdict only if no attempt could be made; the client then has got nothing."""
+        upstream, services = target.upstream, self._services
+        row = self._row(request, target, caller)
+        try:
+            services.ledger.open(row)
+        except LedgerUnavailable:
+            return verdicts.ledger_unavailable()
+        pipeline = Pipeline(
+            self._setup(target, caller, row), Asked(request.stream, request.usage, request.json)
+        )
+        count = self._count_prompt(request.body, request.size)
+        pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
+        self._running.add(pump)
+        services.watcher.opened(upstream.name)
+        try:
+            try:
+                exchange = await self._session.open(
+                    upstream.url, self._headers(request, upstream, caller), request.for_upstream(target.model),
+                    upstream.timeouts,
+                )
+            except Stopped as stopped:
+                await pump.fail(stopped.stop)
+            except asyncio.CancelledError:
+                pump.leave()
+                raise
+            else:
+                await pump.run(exchange)
+        finally:
+            self._running.discard(pump)
+        return None
+
+    def interrupt(self) -> None:
+        """The time to finish is over: every stream ends with `shutting_down` (contract C1)."""
+        for pump in tuple(self._running):
+            pump.interrupt(Stop.SHUTDOWN)
+
+    def _row(self, request: ChatRequest, target: Target, caller: Caller) -> AttemptOpen:
+        upstream = target.upstream
+        return AttemptOpen(
+            attempt_id=os.urandom(16).hex(),
+            request_id=caller.request_id,
+            trace_id=caller.trace_id,
+            attempt_no=1,
+            tenant=caller.tenant,
+            endpoint="/v1/chat/completions",
+            streamed=request.stream,
+            started_at=time.time(),
+            upstream=upstream.name,
+            vendor=upstream.vendor,
+            credential=upstream.credential,
+            model_alias=request.model,
+            model=target.model,
+        )
+
+    def _setup(self, target: Target, caller: Caller, row: AttemptOpen) -> Setup:
+        shaping = self._shaping
+        return Setup(
+            profile=self._rules().profile(target.upstream.vendor),
+            upstream=target.upstream.name,
+            model=target.model,
+            trace_id=caller.trace_id,
+            seed=row.attempt_id[:24],
+            wall=row.started_at,
+            boundary=shaping.boundary,
+            hold_s=shaping.hold_s,
+            max_line_bytes=shaping.max_line_bytes,
+            max_answer_bytes=shaping.max_answer_bytes,
+            strip_fences=shaping.strip_fences,
+        )
+
+    @staticmethod
+    def _headers(request: ChatRequest, upstream: Upstream, caller: Caller) -> dict[str, str]:
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream" if request.stream else "application/json",
+            # A compressed stream is a buffered stream at many vendors; a plain answer may be compressed.
+            "accept-encoding": "identity" if request.stream else "gzip, deflate, br",
+            "x-request-id": caller.request_id,
+            **upstream.headers,
+        }
+        if caller.traceparent is not None:
+            headers["traceparent"] = caller.traceparent
+        for name in _PASSED:
+            if name in caller.headers:
+                headers[name] = caller.headers[name]
+        return headers

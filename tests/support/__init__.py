@@ -1,0 +1,1 @@
+"""What several kinds of tests share: fake upstreams, a raw client, a clock, ways to cut."""
