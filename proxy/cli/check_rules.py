@@ -28,12 +28,15 @@ from proxy.stores.rules import default_rules_dir, load_rules
 
 # A moment for hints that are dates; any fixed one will do, so that two runs say the same (contract L4).
 _WALL = 1_795_996_800.0
+# What is asked of an upstream in the one dialect that pipelines read.
+_PATH = "/chat/completions"
 _STOPS = {"close": Stop.EOF, "reset": Stop.CUT, "abort": Stop.CUT, "hang": Stop.STALL}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A recording that did not get what it expects, or a rule whose evidence does not prove it."""
+    """A recording that did not get what it expects, or a rule whose evidence does not prove it. `rule` is the rule that
+    decided, or the one that names what is not there."""
 
     recording: str
     reason: str
@@ -42,9 +45,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """`left_out`: recordings that no client dialect of this version can replay."""
+
     rules: int
     vendors: int
     recordings: int
+    left_out: int
     differences: tuple[Difference, ...]
     unproven: tuple[str, ...]
 
@@ -81,7 +87,8 @@ def check(rules: RuleSet, recordings: Sequence[Recording], root: Path, progress:
     """`root` is the folder that the rules' `evidence:` paths start from."""
     proves = _rules_by_evidence(rules)
     differences: list[Difference] = []
-    for recording in progress(recordings):
+    playable = [recording for recording in recordings if _PATH in str(recording.request.get("path"))]
+    for recording in progress(playable):
         place = _place(recording, root)
         if recording.vendor in rules.vendors:
             facts = replay(rules.profile(recording.vendor), recording)
@@ -91,11 +98,16 @@ def check(rules: RuleSet, recordings: Sequence[Recording], root: Path, progress:
     if recordings:
         seen = {_place(recording, root) for recording in recordings}
         differences += [
-            Difference(place, "is not there", rule.id) for place, named in proves.items() if place not in seen for rule in named
+            Difference(place, "is not there", rule.id)
+            for place, named in proves.items()
+            if place not in seen
+            for rule in named
         ]
     every = list(rules.all_rules())
     unproven = tuple(rule.id for rule in every if rule.proof == "composed")
-    return Report(len(every), len(rules.vendors), len(recordings), tuple(differences), unproven)
+    return Report(
+        len(every), len(rules.vendors), len(playable), len(recordings) - len(playable), tuple(differences), unproven
+    )
 
 
 def _place(recording: Recording, root: Path) -> str:
@@ -149,6 +161,8 @@ def _compare(recording: Recording, place: str, facts: Facts, proves: Sequence[Ru
 
 def _print(report: Report, folder: Path) -> None:
     click.echo(f"{folder}: {report.rules} rules for {report.vendors} vendors, {report.recordings} recordings replayed")
+    if report.left_out:
+        click.echo(f"  {report.left_out} recordings of other APIs left out")
     if not report.recordings:
         click.echo("  no recordings beside the rules: nothing was replayed")
     for difference in report.differences:

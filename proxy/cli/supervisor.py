@@ -36,8 +36,9 @@ from proxy.config import Settings
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
-#: What a worker has beyond `shutdown_s` to write its error events and flush the ledger.
-GRACE_S: Final = 5.0
+#: What a worker has beyond `shutdown_s` to write its error events and flush the ledger. It should need a second or two;
+#: killing it is for one that hangs.
+GRACE_S: Final = 20.0
 _YOUNG_S: Final = 5.0
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0

@@ -7,7 +7,6 @@ open a socket or a database, read a rule file's content. `app` and `cli` alone r
 """
 
 from proxy.config.loading import load_config
-from proxy.config.paths import shipped_rules_dir
 from proxy.config.settings import (
     Auth,
     ClientKey,
@@ -35,5 +34,4 @@ __all__ = [
     "TextSettings",
     "UpstreamSettings",
     "load_config",
-    "shipped_rules_dir",
 ]

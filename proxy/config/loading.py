@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from proxy.config.complaints import complain, nearest
 from proxy.config.document import Document, Place, read_document
-from proxy.config.paths import instance_id, journal_dir, ledger_url, rule_names, shipped_rules_dir
+from proxy.config.paths import instance_id, journal_dir, ledger_url, rule_names
 from proxy.config.schema import AuthSection, DefaultsSection, File, LedgerSection, UpstreamSection
 from proxy.config.settings import (
     DEFAULT_CREDENTIAL,
@@ -52,7 +52,7 @@ class _Loading:
     def settings(self) -> Settings:
         file = self._file
         rules_dir = self._rules_dir()
-        vendors = rule_names(rules_dir or shipped_rules_dir())
+        vendors = rule_names(rules_dir)
         return Settings(
             listen=Listen(file.listen.host, file.listen.port),
             auth=self._auth(file.auth),

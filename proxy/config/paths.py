@@ -1,4 +1,4 @@
-"""Where things lie on this host: paths relative to the configuration file, the shipped rules, the ledger's URL.
+"""Where things lie on this host: paths relative to the configuration file, the rule files, the ledger's URL.
 
 In: texts from the configuration and the folder it stands in. Out: absolute paths and URLs, or a `ValueError` whose text
 says what is allowed. Never: create or open anything.
@@ -12,21 +12,18 @@ import re
 from pathlib import Path
 from typing import Final
 
-import proxy
-
 _SQLITE: Final = "sqlite:///"
 _POSTGRESQL: Final = re.compile(r"postgresql(\+psycopg)?://[^/\s]*/[^/\s?]+(\?\S*)?")
 
 
-def shipped_rules_dir() -> Path:
-    """The rule set that comes with the package: inside it when installed, beside it in a checkout."""
-    package = Path(proxy.__file__).resolve().parent
-    installed = package / "_rules"
-    return installed if installed.is_dir() else package.parent / "rules"
+def rule_names(rules_dir: Path | None) -> frozenset[str]:
+    """The vendors a rule folder knows: its YAML files, without those (like `_default`) that stand for no vendor. None
+    is the set shipped with the package."""
+    if rules_dir is None:
+        # imported late, for its libraries take longer to load than all the rest of the configuration
+        from proxy.stores.rules import default_rules_dir
 
-
-def rule_names(rules_dir: Path) -> frozenset[str]:
-    """The vendors a rule folder knows: its YAML files, without those (like `_default`) that stand for no vendor."""
+        rules_dir = default_rules_dir()
     files = (path for pattern in ("*.yaml", "*.yml") for path in rules_dir.glob(pattern))
     return frozenset(path.stem for path in files if not path.name.startswith(("_", ".")))
 

@@ -178,10 +178,13 @@ class Pipeline:
                 self._learn(parsed)
             case ErrorSeen():
                 self.facts.events_in += 1
-                if parsed.chunk is not None:
+                finish = None
+                if parsed.chunk is not None:  # what else it carried goes first; its finish belongs to the error
+                    for delta in parsed.chunk.deltas:
+                        finish, delta.finish = delta.finish or finish, None
                     self._chunk(parsed.chunk, now)
                 if self.verdict is None:
-                    self._classify(parsed.payload, parsed.data, frame.event)
+                    self._classify(parsed.payload, parsed.data, frame.event, finish)
             case EndMark():
                 self._end_mark = True
                 self.over = True

@@ -46,12 +46,17 @@ class RuleFile:
 
 
 def _compile(value: object) -> Pattern[str]:
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be a regular expression in quotes")
-    try:
-        return re.compile(value, re.IGNORECASE)
-    except re.error as error:
-        raise ValueError(f"bad regular expression: {error}") from error
+    """A regular expression, or a list of which any may hold. Each is compiled by itself first, so that a fault is told of
+    the one that has it."""
+    expressions = value if isinstance(value, list) else [value]
+    if not expressions or not all(isinstance(one, str) and one for one in expressions):
+        raise ValueError("must be a regular expression in quotes, or a list of them")
+    for one in expressions:
+        try:
+            re.compile(one, re.IGNORECASE)
+        except re.error as error:
+            raise ValueError(f"bad regular expression {one!r}: {error}") from error
+    return re.compile("|".join(f"(?:{one})" for one in expressions) if len(expressions) > 1 else expressions[0], re.IGNORECASE)
 
 
 def _statuses(value: object) -> tuple[range, ...]:

@@ -208,7 +208,7 @@ class Journal:
             return error
 
     def _keep(self, group: list[_Pending]) -> None:
-        self._backlog.extend(group)
+        self._backlog.extend(pending for pending in group if pending.line)
         while len(self._backlog) > self._backlog_lines:
             self._opens.pop(self._backlog.popleft().attempt_id, None)
             self.dropped += 1

@@ -21,24 +21,20 @@ class LineBuffer:
     nothing to return, otherwise the next call does. `over` is the exception as soon as it is known.
     """
 
-    __slots__ = ("_after_cr", "_held", "_limit", "over")
+    __slots__ = ("_held", "_limit", "after_cr", "over")
 
     def __init__(self, max_line_bytes: int) -> None:
         self._limit = max_line_bytes
         # A bytearray grows by an eighth at a time: linear for a long line in tiny reads, and lighter than a list.
         self._held = bytearray()
-        self._after_cr = False
+        self.after_cr = False
+        """Did the last read end with a CR? A LF at the head of the next one is then no line end of its own."""
         self.over: LimitExceeded | None = None
 
     @property
     def pending(self) -> bool:
         """Is a partial line held?"""
         return bool(self._held)
-
-    @property
-    def after_cr(self) -> bool:
-        """Did the last read end with a CR? A LF at the head of the next one is then no line end of its own."""
-        return self._after_cr
 
     def feed(self, data: bytes) -> list[bytes]:
         return self.split(self.unify(data))
@@ -49,12 +45,12 @@ class LineBuffer:
         A CR ends the line at once; a LF after it belongs to it even when it comes with the next read. Waiting for that
         LF would hold the last event of a CR-only stream back.
         """
-        if self._after_cr and data:
-            self._after_cr = False
+        if self.after_cr and data:
+            self.after_cr = False
             if data[0] == _LF:
                 data = data[1:]
         if b"\r" in data:
-            self._after_cr = data[-1] == _CR
+            self.after_cr = data[-1] == _CR
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return data
 

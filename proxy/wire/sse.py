@@ -34,7 +34,12 @@ _SPACE = 0x20
 
 class SseDecoder:
     """`over` is set as soon as a limit is known to be exceeded. Frames in front of that point are returned first; then
-    the same call, if it had none to return, or the next one raises it."""
+    the same call, if it had none to return, or the next one raises it.
+
+    `at_boundary` says whether the next byte begins a new event and nothing that is held belongs to it: exactly then
+    whole events may go past this decoder. (Not at the very start, where a byte order mark may come; not after a CR,
+    whose LF may; not while comments wait for their frame.)
+    """
 
     __slots__ = (
         "_aside",
@@ -43,6 +48,7 @@ class SseDecoder:
         "_data",
         "_event",
         "_has_field",
+        "_is_between",
         "_lines",
         "_lines_of_data",
         "_max_aside_bytes",
@@ -50,6 +56,7 @@ class SseDecoder:
         "_more_data",
         "_shortcut_bytes",
         "aside_dropped",
+        "at_boundary",
         "comments",
         "empty_events",
         "fields_ignored",
@@ -70,17 +77,14 @@ class SseDecoder:
         self._data = b""
         self._more_data = bytearray()
         self._lines_of_data = 0
+        # Between two events: no partial line, no field seen.
+        self._is_between = True
+        self.at_boundary = False
         self.comments = 0
         self.empty_events = 0
         self.fields_ignored = 0
         self.aside_dropped = 0
         self.over: LimitExceeded | None = None
-
-    @property
-    def at_boundary(self) -> bool:
-        """Would the next byte begin a new event, with nothing held that belongs to it? Exactly then whole events may go
-        past this decoder. (Not at the very start, where a byte order mark may come; not after a CR, whose LF may.)"""
-        return self._bom.settled and not (self._is_open() or self._comments or self._lines.after_cr)
 
     @property
     def aside(self) -> bytes:
@@ -91,12 +95,16 @@ class SseDecoder:
         if self.over is not None:
             raise self.over
         frames: list[Frame] = []
-        try:
-            self._feed(data if self._bom.settled else self._bom.feed(data), frames)
-        except LimitExceeded as exceeded:
-            self.over = exceeded
-            if not frames:
-                raise
+        text = self._lines.unify(data if self._bom.settled else self._bom.feed(data))
+        if not (self._is_between and text.endswith(b"\n\n") and self._by_event(text, frames)):
+            try:
+                self._feed(text, frames)
+            except LimitExceeded as exceeded:
+                self.over = exceeded
+                if not frames:
+                    raise
+            self._is_between = not (self._has_field or self._lines.pending)
+        self.at_boundary = self._is_between and self._bom.settled and not (self._comments or self._lines.after_cr)
         return frames
 
     def finish(self) -> list[Frame]:
@@ -111,23 +119,19 @@ class SseDecoder:
         self._dispatch(frames, terminated=False)
         return frames
 
-    def _feed(self, data: bytes, frames: list[Frame]) -> None:
+    def _feed(self, text: bytes, frames: list[Frame]) -> None:
         """The rest of an open event line by line, then the whole events at one go, then what is left line by line."""
-        text = self._lines.unify(data)
-        if self._is_open():
+        if not self._is_between:
             end = text.find(b"\n\n") + 2
             if end > 1:
                 self._by_line(text[:end], frames)
                 text = text[end:]
-        if not self._is_open():
+        if not (self._has_field or self._lines.pending):
             end = text.rfind(b"\n\n") + 2
             if end > 1 and self._by_event(text[:end], frames):
                 text = text[end:]
         if text:
             self._by_line(text, frames)
-
-    def _is_open(self) -> bool:
-        return self._has_field or self._lines.pending
 
     def _by_event(self, text: bytes, frames: list[Frame]) -> bool:
         """The shortcut: `text` is nothing but events of one data line each, written one way; else False, nothing done.

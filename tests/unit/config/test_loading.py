@@ -18,7 +18,6 @@ from proxy.config import (
     TargetSettings,
     TextSettings,
     load_config,
-    shipped_rules_dir,
 )
 from proxy.errors import ConfigError
 
@@ -145,10 +144,13 @@ rules: rules
 
 
 def test_without_rules_the_shipped_set_is_used(load: Load) -> None:
-    """Vendors are then checked against the rule files that come with the package."""
-    settings = load(SMALLEST.replace("rules: rules\n", ""))
+    """Vendors are then checked against the rule files that come with the package, of which there are more."""
+    text = SMALLEST.replace("vendor: openai", "vendor: deepseek")
+    with pytest.raises(ConfigError, match="no rule file is called deepseek"):
+        load(text)
+    settings = load(text.replace("rules: rules\n", ""))
     assert settings.rules_dir is None
-    assert (shipped_rules_dir() / "openai.yaml").is_file()
+    assert settings.upstreams["main"].vendor == "deepseek"
 
 
 def test_the_environment_fills_in_texts_and_numbers(load: Load) -> None:

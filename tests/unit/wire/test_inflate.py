@@ -177,7 +177,7 @@ def test_a_large_body_in_one_read_comes_whole(encoding: str, encode: Callable[[l
     """A read of several pieces on either side is one body."""
     body = b"".join(hashlib.sha256(b"%d" % n).hexdigest().encode() for n in range(8000))
     encoded = b"".join(encode([body]))
-    assert len(encoded) > 4 * 65536
+    assert len(encoded) > 3 * 65536
     assert body_of(encoding, [encoded]) == (body, True, None)
 
 
