@@ -93,8 +93,9 @@ class Worker:
         self._listen_to_signals()
         tasks, session, metrics = Tasks(), Session(), Metrics()
         counting = Counting(shared_counter())
-        ledger = Ledger.start(
-            settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
+        # The schema may have to be made: in a thread, because the loop has signals to hear meanwhile.
+        ledger = await asyncio.to_thread(
+            Ledger.start, settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
         )
         services = Services(ledger, counting, Clock(), tasks, Watchers(metrics, AttemptLog()), settings.keepalive_s)
         attempts = Attempts(
@@ -169,7 +170,7 @@ class Worker:
         self._stop.set()
 
     async def _watch_rules(self) -> None:
-        await RuleWatcher().watch(self._rules_dir, self._take_rules, self._refuse_rules)
+        await RuleWatcher(self._rules.version).watch(self._rules_dir, self._take_rules, self._refuse_rules)
 
     def _take_rules(self, rules: RuleSet) -> None:
         missing = {u.vendor for u in self._settings.upstreams.values()} - set(rules.vendors)

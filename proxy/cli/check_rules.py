@@ -1,8 +1,8 @@
-"""`sluice check-rules`: are the rule files valid, and does every recording still get its verdict? (contracts C3, R1, R4)
+"""`sluice check-rules`: are the rule files valid, does every recording still get its verdict? (contracts C3, R1, R4)
 
-In: a folder of rules (given, or the configuration's, or the shipped one) and the recordings beside it. Out: which verdicts
-differ from what a recording expects, which evidence another rule takes first or is not there, and which rules rest on
-composed evidence and so are unproven. Exits 0 when nothing differs, 1 when something does, 2 when the rules are not
+In: a folder of rules (given, or the configuration's, or the shipped one) and the recordings beside it. Out: which
+verdicts differ from what a recording expects, which evidence another rule takes first or is not there, and which rules
+rest on composed evidence and so are unproven. Exits 0 when nothing differs, 1 when something does, 2 when the rules are not
 valid, with file, line and reason. Never: writes a file, or goes live with anything.
 """
 

@@ -7,6 +7,7 @@ error once every worker is ready, and exit code 0 after SIGTERM or SIGINT. Never
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,12 +58,22 @@ def serve_with_workers(settings: Settings, workers: int) -> int:
     """Several workers on one port, in processes forked from this one."""
     reserved = bind(settings.listen.host, settings.listen.port, shared=True)
     with fresh_metrics_folder() as metrics_dir:
-        # Read by prometheus-client when it is first imported, so before anything imports it.
+        # Read by prometheus-client when it is first imported, and never again.
+        assert "prometheus_client" not in sys.modules
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_dir)
         # numpy's linear algebra, which nothing here uses, would start threads, and a process with threads cannot fork.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        from prometheus_client.multiprocess import mark_process_dead
+
         from proxy.app import preload, run_worker
 
         preload()
-        supervisor = Supervisor(settings, run_worker, reserved=reserved, workers=workers, metrics_dir=metrics_dir)
+        supervisor = Supervisor(
+            settings,
+            run_worker,
+            reserved=reserved,
+            workers=workers,
+            metrics_dir=metrics_dir,
+            on_death=lambda pid: mark_process_dead(pid, str(metrics_dir)),  # type: ignore[no-untyped-call]
+        )
         return supervisor.run(on_ready=lambda: announce(url_of(reserved)))

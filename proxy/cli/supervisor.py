@@ -1,7 +1,8 @@
 """Several workers on one port, and a parent that does nothing but keep them (contract C1).
 
-In: settings, the function a worker runs, and the socket that keeps the port. Out: an exit code, once all workers have
-ended. Never: accept a connection, start a thread or an event loop (a process that has one cannot fork safely).
+In: settings, the function a worker runs, the socket that keeps the port, and what to do with a dead worker's process
+id. Out: an exit code, once all workers have ended. Never: accept a connection, start a thread or an event loop (a
+process that has one cannot fork safely).
 
     start ──all ready──▶ running ──SIGTERM, SIGINT──▶ stopping ──last worker ended──▶ exit 0
       └─one ends unready──▶ stopping ─▶ exit 1 or 2         └─shutdown_s + grace──▶ SIGKILL, exit 1
@@ -27,8 +28,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Final
-
-from prometheus_client.multiprocess import mark_process_dead
 
 from proxy.cli.listening import join
 from proxy.cli.worker_process import CANNOT, FAILED, RunWorker, run_child
@@ -66,12 +65,13 @@ class Supervisor:
         reserved: socket.socket,
         workers: int,
         metrics_dir: Path,
+        on_death: Callable[[int], None],
         grace_s: float = GRACE_S,
         report: Callable[[str], None] = _report,
     ) -> None:
         self._settings, self._run_worker = settings, run_worker
         self._reserved, self._workers, self._metrics_dir = reserved, workers, metrics_dir
-        self._grace_s, self._report = grace_s, report
+        self._on_death, self._grace_s, self._report = on_death, grace_s, report
         self._alive_read, self._alive_write = os.pipe()
         self._live: dict[int, _Worker] = {}
         self._due: dict[int, float] = {}  # worker index -> when to start it again
@@ -158,7 +158,7 @@ class Supervisor:
                 worker = self._live.pop(pid)
                 if not worker.ready:
                     os.close(worker.ready_fd)
-                mark_process_dead(pid, str(self._metrics_dir))  # type: ignore[no-untyped-call]
+                self._on_death(pid)
                 self._ended(worker, os.waitstatus_to_exitcode(status))
 
     def _ended(self, worker: _Worker, code: int) -> None:

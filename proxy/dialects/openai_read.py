@@ -59,11 +59,14 @@ class OpenAIReader:
         """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
         try:
             value: object = orjson.loads(data)
-            wire = data if one_line else None
         except orjson.JSONDecodeError:
             return self._odd(data, event)
+        return self.read_value(value, data, event, one_line)
+
+    def read_value(self, value: object, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
+        """The same for a payload that is parsed already; `data` is its JSON."""
         if type(value) is dict:
-            return self._object(value, data, event, wire)
+            return self._object(value, data, event, data if one_line else None)
         return self._scalar(value, data, event)
 
     def read_body(self, data: bytes) -> Parsed:

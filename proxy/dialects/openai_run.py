@@ -1,4 +1,6 @@
-"""Runs of events that differ in nothing but their text: the fast path of the fast path.
+"""Text events that pass as they came, found with as little work as can be: the fast path.
+
+`PlainShape` knows an event of plain text again by its parsed value: same keys, same identity, nothing but a text said.
 
 A vendor's text events are one template: the same bytes around another string. `TextRun.learn` proves from one parsed
 event where that string stands; `match` then takes as many such events as stand in a row, with a handful of C-speed scans
@@ -8,7 +10,11 @@ the least is left to the ordinary path, so this is never looser than it. (design
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
+
+from proxy.canon.chunk import Chunk
 
 _PROBE = '\x01"probe\\'  # a text whose encoding cannot stand in the event by chance
 _PROBE_JSON = b'\\u0001\\"probe\\\\'
@@ -71,3 +77,40 @@ class TextRun:
         """Where the run of these events ends."""
         count = len(bodies)
         return start + sum(map(len, bodies)) + count * len(self.prefix) + count * len(self.suffix)
+
+
+class PlainShape:
+    """The shape of a vendor's events of plain text, learned from one that the ordinary path let pass as it came."""
+
+    __slots__ = ("_choice_keys", "_identity", "_keys")
+
+    def __init__(self, value: Mapping[str, object], choice: Mapping[str, object], chunk: Chunk) -> None:
+        self._keys = frozenset(value)
+        self._choice_keys = frozenset(choice)
+        self._identity = (chunk.id, chunk.created, chunk.model)
+
+    @classmethod
+    def learn(cls, wire: bytes, chunk: Chunk) -> PlainShape | None:
+        """The shape of this clean event (`wire` is its payload); None if it says more than choice 0's text."""
+        value = orjson.loads(wire)
+        choice = value["choices"][0]
+        plain = choice["delta"].keys() == {"content"} and "error" not in value and "x_groq" not in value
+        return cls(value, choice, chunk) if plain else None
+
+    def text_of(self, value: object) -> str | None:
+        """The text of a payload that has this shape, which is not empty; None for every other."""
+        if type(value) is not dict or value.keys() != self._keys:
+            return None
+        if (value["id"], value["created"], value["model"]) != self._identity or value.get("usage") is not None:
+            return None
+        choices = value["choices"]
+        if type(choices) is not list or len(choices) != 1 or value["object"] != "chat.completion.chunk":
+            return None
+        choice = choices[0]
+        if type(choice) is not dict or choice.keys() != self._choice_keys or choice["index"] != 0:
+            return None
+        delta = choice["delta"]
+        if choice["finish_reason"] is not None or choice.get("logprobs") is not None or type(delta) is not dict:
+            return None
+        text = delta.get("content")
+        return text if type(text) is str and text and len(delta) == 1 else None

@@ -7,6 +7,7 @@ that has them before the commit point, else ours; an alias is never written. Eve
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count
@@ -135,7 +136,8 @@ def error_body(
             "code": verdict.code,
             "param": param,
             "retryable": verdict.retryable,
-            "retry_after": verdict.retry_after_s,
+            # Whole seconds, as in the header: typed clients read an integer here, and 20.0 is none to them.
+            "retry_after": None if verdict.retry_after_s is None else ceil(verdict.retry_after_s),
             "upstream": told,
             "trace_id": trace_id,
         }

@@ -37,18 +37,24 @@ class Answer:
         self._size = 0
         self._last: Chunk | None = None
         self._body: bytes | None = None
+        self._may_hold = False
         self.said = False
 
     # ---- what is asked of it -------------------------------------------------------------------------------------
 
     @property
     def held(self) -> bool:
-        return any(choice.held_since for choice in self._choices.values())
+        """Is a tail held that has a deadline?"""
+        if self._may_hold:
+            self._may_hold = any(choice.held_since for choice in self._choices.values())
+        return self._may_hold
 
     @property
     def deadline(self) -> float | None:
+        if not self.held:
+            return None
         since = [s for choice in self._choices.values() for s in choice.held_since.values()]
-        return min(since) + self._setup.hold_s if since else None
+        return min(since) + self._setup.hold_s
 
     @property
     def finished(self) -> bool:
@@ -200,7 +206,9 @@ class Answer:
         if placed and (fragments := [f for one in placed if (f := self._fragment(choice, *one, now))]):
             fields["tool_calls"] = fragments
         fields.update(delta.extra)
-        self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since)
+        if choice.held_since:
+            self._may_hold = True
+            self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since)
         logprobs = delta.logprobs
         if logprobs is not None or choice.logprobs:
             if delta.texts and not fields:
@@ -272,13 +280,9 @@ class Answer:
     @property
     def may_pass_run(self) -> bool:
         choice = self._choices.get(0)
-        return (
-            choice is not None
-            and choice.role_sent
-            and self._waiting is None
-            and not choice.open
-            and (choice.fence is None or (choice.fence.decided and not choice.fence.repaired))
-        )
+        if choice is None or self._waiting is not None or not choice.role_sent or choice.open:
+            return False
+        return choice.fence is None or (choice.fence.decided and not choice.fence.repaired)
 
     def passing(self, texts: list[str]) -> list[str]:
         """As many of these texts of choice 0 as leave whole, and within the limit."""
@@ -292,6 +296,21 @@ class Answer:
             if not choice.passes("content", text):
                 return texts[:count]
         return texts
+
+    def pass_text(self, text: str, data: bytes) -> bool:
+        """Let one event of choice 0's text pass as it came, if it may; asked only while `may_pass_run`."""
+        hold = self._choices[0].holds["content"]
+        size = len(text) if text.isascii() else len(text.encode())
+        if not hold.would_pass(text) or self._size + size > self._setup.max_answer_bytes:
+            return False
+        facts = self._facts
+        facts.received.append(text)
+        facts.delivered.append(text)
+        facts.events_in += 1
+        facts.events_out += 1
+        self._size += size
+        self._out.append(data)
+        return True
 
     def pass_run(self, texts: list[str], data: bytes) -> None:
         self._facts.received += texts

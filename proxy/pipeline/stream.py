@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import orjson
+
 from proxy.canon.chunk import (
     Chunk,
     Delta,
@@ -26,7 +28,7 @@ from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count
 from proxy.canon.verdict import Observation, Phase, Verdict
 from proxy.dialects.openai_read import OpenAIReader
-from proxy.dialects.openai_run import TextRun
+from proxy.dialects.openai_run import PlainShape, TextRun
 from proxy.dialects.openai_write import ChatWriter, error_body
 from proxy.dialects.payload import BROKEN, encode_json, parse_json
 from proxy.errors import LimitExceeded
@@ -63,6 +65,7 @@ class Pipeline:
         self._answer = Answer(setup, asked, self._writer, self.facts)
         self._intake: Intake | None = None
         self._run: TextRun | None = None
+        self._plain: PlainShape | None = None
         self._learnings = _LEARNINGS
         self._end_mark = False
         self._aside: list[bytes] = []
@@ -121,10 +124,21 @@ class Pipeline:
         return self._answer.take()
 
     def _feed(self, intake: Intake, data: bytes, now: float) -> None:
-        if intake.shape is not Shape.SSE or self._run is None and len(data) <= _BITE:
-            self._frames(intake.feed(data), now)
-            return
-        start, size = 0, len(data)
+        size = len(data)
+        if size <= _BITE:
+            if self._plain is not None and self._pass_one(intake, data, now):
+                return
+            if self._run is None:
+                self._frames(intake.feed(data), now)
+                return
+        start = 0
+        if intake.shape is not Shape.SSE:
+            if intake.shape is Shape.UNKNOWN and size > _BITE:
+                start = _BITE
+                self._frames(intake.feed(data[:start]), now)
+            if intake.shape is not Shape.SSE:
+                self._frames(intake.feed(data[start:]), now)
+                return
         while start < size and not self.over:
             if self._run is not None and intake.sse.at_boundary:
                 start = self._pass_run(self._run, data, start, now)
@@ -137,6 +151,25 @@ class Pipeline:
                 cut = found + 2 if found >= 0 else size
             self._frames(intake.feed(data[start:cut] if cut - start < size else data), now)
             start = cut
+
+    def _pass_one(self, intake: Intake, data: bytes, now: float) -> bool:
+        """A read that is one event, as vendors send them: let it pass if it is plain text. One parse in any case."""
+        if not intake.sse.at_boundary or not data.startswith(b"data: {") or not data.endswith(b"}\n\n"):
+            return False
+        wire = data[6:-2]
+        if b"\n" in wire or b"\r" in wire:
+            return False
+        try:
+            value = orjson.loads(wire)
+        except orjson.JSONDecodeError:
+            return False
+        assert self._plain is not None
+        text = self._plain.text_of(value)
+        if text is not None and self._answer.may_pass_run and self._answer.pass_text(text, data):
+            self.progress_at = now
+            return True
+        self._payload(self._reader.read_value(value, wire, None), Frame(wire), now)
+        return True
 
     def _pass_run(self, run: TextRun, data: bytes, start: int, now: float) -> int:
         """Let events pass that are the template with other text; returns where they end."""
@@ -264,6 +297,7 @@ class Pipeline:
             if content and delta.choice == 0 and len(delta.texts) == 1 and delta.role is None and not delta.tools:
                 if self._writer.is_mine(chunk) and delta.finish is None and delta.logprobs is None:
                     self._run = TextRun.learn(chunk.wire, content)
+                    self._plain = self._plain or PlainShape.learn(chunk.wire, chunk)
                 self._learnings -= self._run is None
 
     def _heartbeat(self, notes: Mapping[str, object]) -> None:

@@ -1,8 +1,8 @@
 """What an answer means: an `Observation` and a vendor's rules in, a `Verdict` out.
 
 The first rule whose conditions all hold decides; when none does, the table by status at the end of `_default.yaml`
-decides and the verdict says `unmapped`. Hints about waiting are read here for every vendor alike. Pure and total: any bytes,
-any JSON, any headers give a verdict; the clock is an argument. What of the vendor's words goes into the verdict
+decides and the verdict says `unmapped`. Hints about waiting are read here for every vendor alike. Pure and total: any
+bytes, any JSON, any headers give a verdict; the clock is an argument. What of the vendor's words goes into the verdict
 has been scrubbed and bounded. Contract clauses E, R1 and W6.
 """
 
@@ -31,7 +31,7 @@ DEFAULT_WAIT_S = 2.0
 
 _RETRIED = frozenset({ErrorClass.RATE_LIMITED, ErrorClass.UPSTREAM_TIMEOUT, ErrorClass.MODEL_UNAVAILABLE})
 _IN_PLAIN_WORDS = {
-    ErrorClass.AUTH_FAILURE: "The upstream refused the proxy's credential or account; someone must act before it can work.",
+    ErrorClass.AUTH_FAILURE: "The upstream refused the proxy's credential or account; someone must act first.",
     ErrorClass.RATE_LIMITED: "The upstream is limiting requests; try again later.",
     ErrorClass.CONTENT_BLOCKED: "The upstream's moderation held back the prompt or the answer.",
     ErrorClass.UPSTREAM_TIMEOUT: "The upstream did not answer in time.",

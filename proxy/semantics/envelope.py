@@ -119,7 +119,7 @@ def _visit(value: object, said: Said, depth: int) -> None:
 
 def _visit_object(value: Mapping[str, object], said: Said, depth: int) -> None:
     # The error inside speaks before what stands around it: `{"type": "error", "error": {…}}`.
-    inner = value.get("error") or value.get("Error")
+    inner = value.get("error") or value.get("Error") or value.get("response")
     if inner:
         _visit(inner, said, depth + 1)
     _add_codes(value, said)

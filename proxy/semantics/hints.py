@@ -44,11 +44,12 @@ _DATE = re.compile(
     r"(?:[T\s]+(?:at\s+)?(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?)?",
     re.I,
 )
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DATE_IN_WORDS = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(20\d\d)", re.I)
 # A date in a message is a hint only where the words around it speak of the limit's end.
 _ABOUT_AN_END = re.compile(
-    r"return|reset|again|until|retry|renew|available|restored|refresh|resume|lifted|重置|恢复|刷新|解除|重试|更新|可用", re.I
+    r"return|regain|reset|again|until|retry|renew|available|restored|refresh|resume|lifted|重置|恢复|刷新|解除|重试|更新|可用",
+    re.I,
 )
 _ABOUT_CHARS = 60
 
@@ -141,7 +142,9 @@ def _date_of(found: re.Match[str], text: str) -> float | None:
     is_chinese = any("\u4e00" <= c <= "\u9fff" for c in text)
     tz = _zone(zone) if zone else _CHINA if is_chinese else UTC
     try:
-        moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=tz)
+        moment = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=tz
+        )
     except ValueError:
         return None
     return moment.timestamp()

@@ -1,7 +1,7 @@
 """One rule file: its YAML text validated against a schema, with every fault told by file, line and reason.
 
-In goes a file's name and text, out comes a frozen `RuleFile`. The schema is pydantic's, closed everywhere: an unknown key is
-refused with the nearest valid one. Regular expressions and paths are compiled here, once. It touches no disk.
+In goes a file's name and text, out comes a frozen `RuleFile`. The schema is pydantic's, closed everywhere: an unknown key
+is refused with the nearest valid one. Regular expressions and paths are compiled here, once. It touches no disk.
 Contract clauses R1 and R2.
 """
 
@@ -46,17 +46,19 @@ class RuleFile:
 
 
 def _compile(value: object) -> Pattern[str]:
-    """A regular expression, or a list of which any may hold. Each is compiled by itself first, so that a fault is told of
-    the one that has it."""
-    expressions = value if isinstance(value, list) else [value]
-    if not expressions or not all(isinstance(one, str) and one for one in expressions):
+    """A regular expression, or a list of which any may hold. Each is compiled by itself first, so that a fault is told
+    of the one that has it."""
+    given = value if isinstance(value, list) else [value]
+    expressions = [one for one in given if isinstance(one, str) and one]
+    if not given or len(expressions) < len(given):
         raise ValueError("must be a regular expression in quotes, or a list of them")
     for one in expressions:
         try:
             re.compile(one, re.IGNORECASE)
         except re.error as error:
             raise ValueError(f"bad regular expression {one!r}: {error}") from error
-    return re.compile("|".join(f"(?:{one})" for one in expressions) if len(expressions) > 1 else expressions[0], re.IGNORECASE)
+    whole = "|".join(f"(?:{one})" for one in expressions) if len(expressions) > 1 else expressions[0]
+    return re.compile(whole, re.IGNORECASE)
 
 
 def _statuses(value: object) -> tuple[range, ...]:
@@ -150,7 +152,13 @@ class _RetryAfter(_Strict):
 
 def _retry_after(value: object) -> object:
     if isinstance(value, dict):
-        return _RetryAfter.model_validate(value)
+        try:
+            return _RetryAfter.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ValueError(
+                _reason(first["type"], first["msg"], ("retry_after", *first["loc"]), first["input"])
+            ) from error
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10**8:
         raise ValueError("must be seconds, or {match: …} or {json: …}")
     return float(value)
@@ -198,7 +206,9 @@ class _File(_Strict):
     dialect: str | None = None
     dialects: list[str] | None = None
     end_mark_trusted: bool = True
-    finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(default_factory=dict)
+    finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
+        default_factory=dict
+    )
     heartbeats: list[Regex] = Field(default_factory=list)
     use: Texts = Field(default_factory=list)
     rules: list[_Rule] = Field(default_factory=list)
@@ -241,7 +251,9 @@ def _check_vendor(file: str, stem: str, model: _File, lines: Lines) -> None:
             if key in model.model_fields_set:
                 raise RuleError(file, lines.line_of((key,)), f"{key}: a shared file (its name begins with _) has none")
     elif model.vendor is None:
-        raise RuleError(file, 1, f"vendor is missing; write `vendor: {stem}` (shared files have names that begin with _)")
+        raise RuleError(
+            file, 1, f"vendor is missing; write `vendor: {stem}` (shared files have names that begin with _)"
+        )
     elif model.vendor != stem:
         raise RuleError(file, lines.line_of(("vendor",)), f"vendor: must be {stem!r}, as the file is called")
     if model.dialect is not None and model.dialects is not None:
@@ -291,12 +303,14 @@ def _build_outcome(then: _Then) -> Outcome:
 
 
 def _first_fault(file: str, error: ValidationError, lines: Lines) -> RuleError:
-    """pydantic tells all faults by model; a person reads from the top, so the first by line is told."""
+    """pydantic tells all faults by model; a person reads from the top, so the first by line is told. A missing key
+    comes last: where there is an unknown one as well, it is that one, misspelt."""
     faults = []
     for found in error.errors(include_url=False):
         loc = tuple(step for step in found["loc"] if step != "[key]")
-        faults.append((lines.line_of(loc), _reason(found["type"], found["msg"], loc, found["input"])))
-    line, reason = min(faults)
+        reason = _reason(found["type"], found["msg"], loc, found["input"])
+        faults.append((found["type"] == "missing", lines.line_of(loc), reason))
+    _, line, reason = min(faults)
     return RuleError(file, line, reason)
 
 

@@ -62,7 +62,9 @@ def _build_profile(file: RuleFile, parsed: Mapping[str, RuleFile]) -> VendorProf
         dialects=file.dialects,
         end_mark_trusted=file.end_mark_trusted,
         # The vendor's own words win over the shared ones.
-        finish_reasons=MappingProxyType({k: v for source in reversed(sources) for k, v in source.finish_reasons.items()}),
+        finish_reasons=MappingProxyType(
+            {k: v for source in reversed(sources) for k, v in source.finish_reasons.items()}
+        ),
         heartbeats=tuple(pattern for source in sources for pattern in source.heartbeats),
         rules=tuple(rule for source in sources for rule in source.rules),
         fallback=default.fallback,

@@ -23,7 +23,10 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(['\"])[^'\"\n]{81,}\1"), r"\1[…]\1"),
     (re.compile(r"\b(?:bearer|basic)\s+[\w\-.~+/=]{6,}", re.I), "[key]"),
     (re.compile(r"\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}"), "[key]"),
-    (re.compile(r"\b(?:sk|pk|rk|ak|hf|gsk|xai|csk|nvapi|pplx|fw|tgp|r8|key|api[_-]?key)[-_][\w\-.*…]{3,}", re.I), "[key]"),
+    (
+        re.compile(r"\b(?:sk|pk|rk|ak|hf|gsk|xai|csk|nvapi|pplx|fw|tgp|r8|key|api[_-]?key)[-_][\w\-.*…]{3,}", re.I),
+        "[key]",
+    ),
     (re.compile(r"\b(?:AIza|AKIA|ASIA|LTAI|ya29\.)[\w\-.]{6,}"), "[key]"),
     (
         re.compile(
@@ -39,10 +42,18 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"), "[mail]"),
     (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?:/\d{1,2})?(?![\w.]*\d)"), "[address]"),
     (re.compile(r"\[?(?<![\w:])(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d{1,5})?", re.I), "[address]"),
-    (re.compile(rf"(?<![\w.@/-])(?:[a-z0-9_-]{{1,63}}\.){{1,8}}(?:{_TLD})(?![\w-])(?::\d{{1,5}})?(?:/[\w\-./]*)?", re.I), "[host]"),
+    (
+        re.compile(
+            rf"(?<![\w.@/-])(?:[a-z0-9_-]{{1,63}}\.){{1,8}}(?:{_TLD})(?![\w-])(?::\d{{1,5}})?(?:/[\w\-./]*)?", re.I
+        ),
+        "[host]",
+    ),
     (re.compile(r"\blocalhost(?::\d{1,5})?\b", re.I), "[host]"),
     # Names without a dot, where the words around them say that they are hosts: `dial tcp`, `lookup`, `host vllm:8000`.
-    (re.compile(r"((?:\bhost|\blookup|\bconnect(?:ing|ion)? to|\bdial tcp|\bupstream)\s+)[\w-]+:\d{2,5}\b", re.I), r"\1[host]"),
+    (
+        re.compile(r"((?:\bhost|\blookup|\bconnect(?:ing|ion)? to|\bdial tcp|\bupstream)\s+)[\w-]+:\d{2,5}\b", re.I),
+        r"\1[host]",
+    ),
     (re.compile(r"(\blookup\s+)[\w.-]+", re.I), r"\1[host]"),
     (re.compile(r"\b(?:org|proj)[-_][A-Za-z0-9]{6,}"), "[id]"),
     # Anything long without a space that mixes letters and digits: base64, hex, tokens.

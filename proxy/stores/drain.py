@@ -18,6 +18,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import orjson
@@ -51,8 +52,10 @@ RENEW_S = 10.0
 ADOPT_S = 5.0
 # One transaction: some 200 attempts, a few milliseconds.
 BATCH_BYTES = 256 * 1024
-# Lines between two chances for the event loop's thread to take the GIL.
-_GIL_LINES = 32
+# After so many lines the event loop's thread gets its turn at the GIL. It would otherwise wait for the interpreter's
+# 5 ms; and a sleep of no time gives the GIL away and takes it back before the other thread has woken up.
+_SLICE = 32
+_TURN_S = 0.0002
 
 
 class UnknownFormat(Exception):
@@ -85,14 +88,20 @@ class Batch:
         else:
             self.dropped += 1
 
+    def slices(self) -> Iterator[tuple[list[Values], list[Values]]]:
+        """The rows, some at a time."""
+        opens, closes = list(self.opens.values()), list(self.closes.values())
+        for start in range(0, max(len(opens), len(closes)), _SLICE):
+            yield opens[start : start + _SLICE], closes[start : start + _SLICE]
+
 
 def read_batch(descriptor: int, offset: int, limit: int = BATCH_BYTES) -> Batch:
     """The rows behind `offset`. An `end` that is `offset` says that there is nothing more for now."""
     batch = Batch(end=offset)
     for count, line in enumerate(read_lines(lambda size, place: os.pread(descriptor, size, place), offset, limit)):
         batch.add(line)
-        if count % _GIL_LINES == 0:
-            time.sleep(0)
+        if count % _SLICE == _SLICE - 1:
+            time.sleep(_TURN_S)
     return batch
 
 
@@ -114,7 +123,10 @@ class Drain:
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(INTERVAL_S):
-            self.cycle(time.monotonic())
+            try:
+                self.cycle(time.monotonic())
+            except Exception:  # a mistake of ours must not end all draining: journals would grow for good
+                log.exception("drain round failed")
 
     def cycle(self, now: float) -> bool:
         """One round. False if the database was away: nothing is lost, the next round goes on."""
@@ -126,7 +138,7 @@ class Drain:
             self.reachable = False
             self._renewing_since = None
             self._renew_at = self._adopt_at = 0.0
-            self._disconnect()
+            self.close()
         else:
             if not self.reachable:
                 log.info("ledger database back")
@@ -142,7 +154,7 @@ class Drain:
             self._settle(self._journal.writer)
         except (LedgerUnavailable, OSError) as error:
             log.warning("ledger not settled at the end, the next start will", error=str(error))
-        self._disconnect()
+        self.close()
 
     # -- one round ----------------------------------------------------------------------------------------------------
 
@@ -194,7 +206,9 @@ class Drain:
     def _write(self, batch: Batch, segment: Segment) -> None:
         database = self._connected()
         with database.transaction():
-            database.write(list(batch.opens.values()), list(batch.closes.values()))
+            for opens, closes in batch.slices():
+                database.write(opens, closes)
+                time.sleep(_TURN_S)
             database.set_progress(segment.name, segment.writer, batch.end)
         self.rows += len(batch.closes)
         self.dropped += batch.dropped
@@ -270,7 +284,8 @@ class Drain:
             self._database = Database(self._url)
         return self._database
 
-    def _disconnect(self) -> None:
+    def close(self) -> None:
+        """Leave the database. A further round connects again."""
         if self._database is not None:
             with contextlib.suppress(LedgerUnavailable):  # it was broken, or nothing is under way
                 self._database.close()

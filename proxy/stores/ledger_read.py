@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 
+from proxy.errors import LedgerUnavailable
 from proxy.stores.drain import read_batch
 from proxy.stores.ledger_rows import (
     BY_WRITER,
@@ -67,6 +68,13 @@ def read_flat(
 
 def _read(url: str, folder: Path, since: datetime | None, until: datetime | None) -> Iterator[Values]:
     bounds = None if since is None else to_micros(since), None if until is None else to_micros(until)
+    try:
+        yield from _read_between(url, folder, bounds)
+    except OSError as error:
+        raise LedgerUnavailable(f"the ledger's journals cannot be read: {error}") from error
+
+
+def _read_between(url: str, folder: Path, bounds: tuple[int | None, int | None]) -> Iterator[Values]:
     with ExitStack() as stack:
         locks = {writer: is_alive(folder, writer) for writer in list_locks(folder)}
         segments = _open_segments(folder, stack)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -200,9 +200,10 @@ class Database:
         bounds = (-(2**63) if since is None else since, 2**63 - 1 if until is None else until)
         with self._translated():
             cursor = self._connection.cursor() if self._sqlite else self._connection.cursor(name="rows")
-            cursor.execute(self._marked(sql), bounds)
-            while rows := cursor.fetchmany(_FETCH_ROWS):
-                yield from rows
+            with closing(cursor):
+                cursor.execute(self._marked(sql), bounds)
+                while rows := cursor.fetchmany(_FETCH_ROWS):
+                    yield from rows
 
     def execute_script(self, statements: Sequence[str]) -> None:
         with self._translated():

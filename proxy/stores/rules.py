@@ -1,7 +1,7 @@
 """Rule files on disk: loading a folder, and noticing when it changes.
 
-In goes a folder, out comes a `RuleSet` (`semantics.ruleset` does the reading of the texts). `RuleWatcher` calls back with
-each new set, or with the fault that keeps a changed folder from being one; which set is in force is its caller's
+In goes a folder, out comes a `RuleSet` (`semantics.ruleset` does the reading of the texts). `RuleWatcher` calls back
+with each new set, or with the fault that keeps a changed folder from being one; which set is in force is its caller's
 to say, so a bad file never replaces a good set. Never writes. Contract clause R2.
 """
 

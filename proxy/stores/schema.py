@@ -118,9 +118,9 @@ def upgrade(url: str) -> None:
     engine = create_engine(
         "sqlite://" if is_sqlite(url) else "postgresql+psycopg://", creator=lambda: connect_raw(url), poolclass=NullPool
     )
-    if is_sqlite(url):
-        # the raw connection leaves transactions to us: take the write lock first, then look
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    # the raw connection leaves transactions to us; SQLite's takes the write lock before it looks
+    begin = "BEGIN IMMEDIATE" if is_sqlite(url) else "BEGIN"
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     try:
         with _upgrading, engine.begin() as connection:
             if not is_sqlite(url):

@@ -75,8 +75,6 @@ _PREPEND = frozenset(regex.findall(r"\p{GCB=Prepend}", "".join(map(chr, range(0x
 _FIRST_HAN, _LAST_HAN = 0x4E00, 0x9FFF
 
 _LAST_CLUSTER = regex.compile(r"\X\Z")
-# What a cluster that is joined to the next by a joiner or a virama is built on.
-_BASE = regex.compile(r"[^\p{M}\p{GCB=Extend}\u200C\u200D]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
@@ -186,27 +184,13 @@ def _start_of_last_cluster(text: str) -> int:
         return len(text) - 1
     start = 0
     for window in _WINDOWS:
+        # The search begins at the head of the window, but for the rules that look back (joiners, viramas, pairs of
+        # regional indicators) it sees what stands before. Only a cluster that the window begins inside of is found
+        # too short, and then it is found at the window's head.
         head = max(len(text) - window, 0)
         match = _LAST_CLUSTER.search(text, head)
         assert match is not None, "one character at least is a cluster"
         start = match.start()
-        # The leftmost match is the last cluster if all that its rules look back to is in the window: the sequences of
-        # joiners, viramas and signs in front of it with the base that they stand on.
-        if head == 0 or _BASE.search(text, head, start):
+        if start > head or head == 0:
             break
-    # Only regional indicators look back further: they pair up from the head of their run, however long it is.
-    return _start_of_flag(text, start) if _is_half_a_flag(text[start]) else start
-
-
-def _is_half_a_flag(char: str) -> bool:
-    return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _start_of_flag(text: str, start: int) -> int:
-    end = start + 1
-    while end < len(text) and _is_half_a_flag(text[end]):
-        end += 1
-    first = start
-    while first and _is_half_a_flag(text[first - 1]):
-        first -= 1
-    return end - 1 if (end - first) % 2 else end - 2
+    return start

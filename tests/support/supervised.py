@@ -92,6 +92,7 @@ def main() -> int:
             reserved=reserved,
             workers=options.workers,
             metrics_dir=metrics_dir,
+            on_death=lambda pid: print("buried", pid, file=sys.stderr, flush=True),
             grace_s=options.grace_s,
         )
         return supervisor.run(lambda: print("listening on", url_of(reserved), file=sys.stderr, flush=True))

@@ -8,7 +8,7 @@ import pytest
 import quicktok  # type: ignore[import-untyped]  # a binary module without stubs
 from hypothesis import given
 from hypothesis import strategies as st
-from tiktoken_ext import openai_public
+from tiktoken_ext import openai_public  # type: ignore[import-untyped]  # ships no type marker
 
 from proxy.errors import SluiceError
 from proxy.metering import tokens
@@ -98,12 +98,12 @@ def test_another_vocabulary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             return b"%d" % rank
 
     monkeypatch.setattr(quicktok, "get_encoding", lambda name: Other())
-    load_counter.cache_clear()  # type: ignore[attr-defined]
+    load_counter.cache_clear()
     try:
         with pytest.raises(SluiceError, match=r"sha256 .* not 446a9538.*Install the locked version"):
             load_counter()
     finally:
-        load_counter.cache_clear()  # type: ignore[attr-defined]
+        load_counter.cache_clear()
 
 
 def test_the_row_names_vocabulary_and_counter() -> None:

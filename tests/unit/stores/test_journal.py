@@ -77,7 +77,7 @@ async def healthy(journal: Journal) -> None:
 
 async def until(comes: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
-        while not comes():
+        while not comes():  # noqa: ASYNC110  # another thread is waited for, which knows no asyncio
             await asyncio.sleep(0.01)
 
 
@@ -223,7 +223,8 @@ async def test_what_is_kept_for_a_disk_to_come_back_is_bounded(
         with pytest.raises(LedgerUnavailable):
             await journal.close(closed(row))
     disk.dead = False
-    await until(lambda: on_disk(tmp_path) == ({"a0", "a1"}, {"a2", "a3", "a4"}))
+    # a0 was written before the sync failed: it may be on the disk or not, and nobody was told that it is
+    await until(lambda: on_disk(tmp_path) == ({"a1"}, {"a0", "a2", "a3", "a4"}))
     assert journal.dropped == 2
     journal.finish()
     journal.release()
