@@ -24,7 +24,7 @@ from proxy.config.settings import UpstreamSettings
 from proxy.errors import RuleError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.meter import INLINE_CHARS, INLINE_WIDE_CHARS, is_short, prompt_text
-from proxy.metering.tokens import TokenCounter, load_counter
+from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
 from proxy.semantics.ruleset import RuleSet
 from proxy.server.handlers import Routes
@@ -190,7 +190,7 @@ class Counting:
     def __init__(self, counter: TokenCounter) -> None:
         self._pool = CountingPool(counter)
         self._counter = counter
-        self.name = counter.name
+        self.name = tokenizer_id(counter)
 
     def count_now(self, pieces: list[str]) -> int | None:
         return self._counter.count("".join(pieces)) if is_short(pieces) else None

@@ -2,8 +2,8 @@
 
 In: a folder of rules (given, or the configuration's, or the shipped one) and the recordings beside it. Out: which
 verdicts differ from what a recording expects, which evidence another rule takes first or is not there, and which rules
-rest on composed evidence and so are unproven. Exits 0 when nothing differs, 1 when something does, 2 when the rules are not
-valid, with file, line and reason. Never: writes a file, or goes live with anything.
+rest on composed evidence and so are unproven. Exits 0 when nothing differs, 1 when something does, 2 when the rules are
+not valid, with file, line and reason. Never: writes a file, or goes live with anything.
 """
 
 from __future__ import annotations

@@ -57,6 +57,8 @@ class OpenAIReader:
 
     def read(self, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
         """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
+        if data == b"[DONE]":
+            return EndMark()
         try:
             value: object = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -122,7 +124,7 @@ class OpenAIReader:
             deltas.append(delta)
         created = value.get("created")
         if type(created) is not int:
-            created, clean = int(created) if isinstance(created, float) and abs(created) < 1e12 else 0, False
+            created, clean = int(created) if type(created) is float and 0 < created < 1e12 else 0, False
         return Chunk(
             deltas,
             id=as_text(value.get("id")),

@@ -54,6 +54,11 @@ class Intake:
         return self._inflater is None
 
     @property
+    def exceeded(self) -> LimitExceeded | None:
+        """The limit that the input has passed, after everything before it was returned."""
+        return self.sse.over or self._ndjson.over
+
+    @property
     def broken(self) -> str | None:
         return self._inflater.broken if self._inflater is not None else None
 

@@ -66,6 +66,8 @@ class Pipeline:
         self._intake: Intake | None = None
         self._run: TextRun | None = None
         self._plain: PlainShape | None = None
+        self._alike = False
+        self._many = False
         self._learnings = _LEARNINGS
         self._end_mark = False
         self._aside: list[bytes] = []
@@ -132,6 +134,7 @@ class Pipeline:
                 self._frames(intake.feed(data), now)
                 return
         start = 0
+        self._many = size > _BITE
         if intake.shape is not Shape.SSE:
             if intake.shape is Shape.UNKNOWN and size > _BITE:
                 start = _BITE
@@ -192,6 +195,8 @@ class Pipeline:
             if self.over:
                 return
             self._frame(frame, now)
+        if self._intake is not None and (exceeded := self._intake.exceeded) is not None and not self.over:
+            raise exceeded
 
     def _frame(self, frame: Frame, now: float) -> None:
         if frame.comments:
@@ -290,15 +295,22 @@ class Pipeline:
         self._answer.commit()
 
     def _learn(self, chunk: Chunk) -> None:
-        """Is this event the template of those to come?"""
-        if self._run is None and self._learnings and self.committed and chunk.wire is not None:
-            delta = chunk.deltas[0]
-            content = delta.texts.get("content")
-            if content and delta.choice == 0 and len(delta.texts) == 1 and delta.role is None and not delta.tools:
-                if self._writer.is_mine(chunk) and delta.finish is None and delta.logprobs is None:
-                    self._run = TextRun.learn(chunk.wire, content)
-                    self._plain = self._plain or PlainShape.learn(chunk.wire, chunk)
-                self._learnings -= self._run is None
+        """Is this event the template of those to come? One event is no reason to ask, so the second of its kind is
+        taken; the template of a run is proved only where a read brings many."""
+        if self._learnings <= 0 or not self.committed or chunk.wire is None:
+            return
+        delta = chunk.deltas[0]
+        content = delta.texts.get("content")
+        if not content or delta.choice or len(delta.texts) > 1 or delta.role or delta.tools or delta.finish:
+            return
+        if delta.logprobs is not None or not self._writer.is_mine(chunk):
+            return
+        if self._plain is None and self._alike:
+            self._plain = PlainShape.learn(chunk.wire, chunk)
+        if self._run is None and self._many:
+            self._run = TextRun.learn(chunk.wire, content)
+            self._learnings -= self._run is None
+        self._alike = True
 
     def _heartbeat(self, notes: Mapping[str, object]) -> None:
         self.facts.heartbeats += 1

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-MAX_TEXT = 4000  # characters of one message that are looked at
+MAX_TEXT = 2000  # characters of one message that are looked at
 MAX_BODY = 64 * 1024  # bytes of a body that are looked at
 _MAX_DEPTH = 6
 _MAX_ITEMS = 8  # elements of one list: details, violations

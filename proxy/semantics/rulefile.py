@@ -1,7 +1,7 @@
 """One rule file: its YAML text validated against a schema, with every fault told by file, line and reason.
 
-In goes a file's name and text, out comes a frozen `RuleFile`. The schema is pydantic's, closed everywhere: an unknown key
-is refused with the nearest valid one. Regular expressions and paths are compiled here, once. It touches no disk.
+In goes a file's name and text, out comes a frozen `RuleFile`. The schema is pydantic's, closed everywhere: an unknown
+key is refused with the nearest valid one. Regular expressions and paths are compiled here, once. It touches no disk.
 Contract clauses R1 and R2.
 """
 

@@ -11,7 +11,7 @@ import re
 
 MAX_CHARS = 400
 # A vendor may send a megabyte as its message: nothing behind this many characters is looked at.
-MAX_INPUT = 4000
+MAX_INPUT = 2000
 
 _TLD = (
     "com|net|org|io|ai|cn|dev|app|cloud|co|us|eu|de|fr|in|jp|kr|me|tech|xyz|site|info|biz|top|so|run|"
@@ -37,7 +37,7 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
         r"\1[key]",
     ),
     # A key shown in part: `****0000`, `xa***00`.
-    (re.compile(r"[\w-]*\*{3,}[\w-]*"), "[key]"),
+    (re.compile(r"(?<![\w-])[\w-]{0,16}\*{3,}[\w-]{0,40}"), "[key]"),
     (re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]，。、）]+", re.I), "[url]"),
     (re.compile(r"\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"), "[mail]"),
     (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?:/\d{1,2})?(?![\w.]*\d)"), "[address]"),

@@ -6,11 +6,11 @@ Only hashes of keys are known here; a key that came is hashed and forgotten.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 
 from proxy.upstream.attempts import Caller
+from proxy.upstream.ids import new_id
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
@@ -36,7 +36,7 @@ class Keys:
 def identify(headers: Mapping[str, str], tenant: str) -> Caller:
     """Ids are the caller's own where they are well-formed, else new ones. `headers` are lower case."""
     asked = headers.get("x-request-id", "")
-    request_id = asked if _SAFE_ID.fullmatch(asked) else os.urandom(16).hex()
+    request_id = asked if _SAFE_ID.fullmatch(asked) else new_id()
     traceparent = headers.get("traceparent")
     found = _TRACEPARENT.fullmatch(traceparent) if traceparent is not None else None
     if found is not None and found[1] != _NO_TRACE:

@@ -45,8 +45,8 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 # busy worker; what goes over is lost to the ledger's detail only: its attempt is reported `interrupted`.
 BACKLOG_LINES = 50_000
 RETRY_S = 0.25
-# One sync costs some 60 us of CPU and a few wake-ups, however many share it. On a quiet worker a close is synced at once;
-# on a busy one syncs keep this distance, so that a dozen closes share one.
+# One sync costs some 60 us of CPU and a few wake-ups, however many share it. A quiet worker syncs a close at once; on a
+# busy one syncs keep this distance, so that a dozen closes share one.
 SYNC_GAP_S = 0.002
 
 

@@ -92,7 +92,7 @@ def _dump(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         try:
-            return json.dumps(value, separators=(",", ":"), default=str)
+            return whole(json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=str))
         except (RecursionError, ValueError):
             return ""
 

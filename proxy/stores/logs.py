@@ -6,11 +6,13 @@ text of an exception or of one that caused it. What the standard library logs (a
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import base64
 import logging
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import structlog
@@ -19,6 +21,7 @@ from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.pipeline.values import Facts
 
 _STRUCK = b"***"
+_GATHER_S = 0.05
 _SHORTEST = 6  # a shorter "secret" would strike out words
 
 
@@ -33,12 +36,49 @@ def configure_logging(secrets: Iterable[str], level: int = logging.INFO) -> None
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump), strike],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.BytesLoggerFactory(file=sys.stdout.buffer),
+        logger_factory=LineLoggers(sys.stdout.buffer),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_StandardFormatter(strike))
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+class LineLoggers:
+    """structlog's factory for loggers that gather lines for a moment: one write for many attempts, not one each. What
+    is worse than information leaves at once, with what was gathered before it; so does everything at the end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lines: list[bytes] = []
+        self._due: asyncio.TimerHandle | None = None
+        atexit.register(self.flush)
+
+    def __call__(self, *_: object) -> LineLoggers:
+        return self
+
+    def info(self, line: bytes) -> None:
+        self._lines.append(line)
+        if self._due is not None:
+            return
+        try:
+            self._due = asyncio.get_running_loop().call_later(_GATHER_S, self.flush)
+        except RuntimeError:  # another thread, or no loop any more
+            self.flush()
+
+    def msg(self, line: bytes) -> None:
+        self._lines.append(line)
+        self.flush()
+
+    debug = info
+    warning = warn = error = critical = exception = fatal = failure = err = msg
+
+    def flush(self) -> None:
+        self._due = None
+        lines, self._lines = self._lines, []
+        if lines:
+            self._file.write(b"\n".join(lines) + b"\n")
+            self._file.flush()
 
 
 class Strike:

@@ -7,7 +7,6 @@ read when an attempt begins, so an attempt keeps the rule set that was current t
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from proxy.metering.ledger import AttemptOpen
 from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.rule import RuleSet
+from proxy.upstream.ids import new_id
 from proxy.upstream.pump import Client, Pump, Services
 from proxy.upstream.session import Session, Stopped, Timeouts
 from proxy.wire.hold import Boundary
@@ -136,7 +136,7 @@ class Attempts:
     def _row(self, request: ChatRequest, target: Target, caller: Caller) -> AttemptOpen:
         upstream = target.upstream
         return AttemptOpen(
-            attempt_id=os.urandom(16).hex(),
+            attempt_id=new_id(),
             request_id=caller.request_id,
             trace_id=caller.trace_id,
             attempt_no=1,

@@ -161,36 +161,36 @@ ERRORS = {
 }
 
 
+FIELDS = {"message", "type", "code", "param", "retryable", "retry_after", "upstream", "trace_id"}
+
+
 @pytest.mark.clause("W6", "E")
-@pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("case", ERRORS)
-async def test_an_error_before_the_commit_point_is_a_status(tmp_path: Path, case: str, stream: bool) -> None:
-    """Status, headers and every field of the error body; nothing of it is an event stream."""
+async def test_an_error_before_the_commit_point_is_a_status(tmp_path: Path, case: str) -> None:
+    """Streamed or plain: status, headers and every field of the error body; nothing of it is an event stream."""
     play, (status, error_class, should_retry, retry_after) = ERRORS[case]
     async with ReplayUpstream(play) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
-        reply = await proxy.ask(chat("سلام", stream=stream))
-        row = await proxy.row()
+        replies = [await proxy.ask(chat("سلام", stream=stream)) for stream in (True, False)]
+        rows = await proxy.rows(2)
 
-    assert (reply.status, reply.end) == (status, BodyEnd.WHOLE)
-    assert reply.headers["content-type"] == "application/json"
-    assert (reply.headers["x-should-retry"], reply.headers.get("retry-after")) == (should_retry, retry_after)
-    error = reply.json["error"]
-    assert isinstance(error, dict)
-    assert set(error) == {
-        "message", "type", "code", "param", "retryable", "retry_after", "upstream", "trace_id",
-    }  # fmt: skip
-    assert error["type"] == error_class
-    assert error["message"]
-    assert error["code"]
-    assert error["param"] is None
-    assert error["retryable"] is (should_retry == "true")
-    assert json.dumps(error["retry_after"]) == (retry_after or "null")
-    assert error["trace_id"] == reply.headers["x-trace-id"] == row["trace_id"]
-    assert error["upstream"]["name"] == "main"
-    assert error["upstream"]["status"] == play.status
-    assert (row["error_class"], row["error_code"]) == (error["type"], error["code"])
-    assert row["streamed"] is stream
-    assert row["ending"] in ("vendor_error", "stream_cut")
+    assert [row["streamed"] for row in rows] == [True, False]
+    for reply, row in zip(replies, rows, strict=True):
+        assert (reply.status, reply.end) == (status, BodyEnd.WHOLE)
+        assert reply.headers["content-type"] == "application/json"
+        assert (reply.headers["x-should-retry"], reply.headers.get("retry-after")) == (should_retry, retry_after)
+        error = reply.json["error"]
+        assert isinstance(error, dict)
+        assert set(error) == FIELDS
+        assert error["type"] == error_class
+        assert error["message"]
+        assert error["code"]
+        assert error["param"] is None
+        assert error["retryable"] is (should_retry == "true")
+        assert json.dumps(error["retry_after"]) == (retry_after or "null")
+        assert error["trace_id"] == reply.headers["x-trace-id"] == row["trace_id"]
+        assert (error["upstream"]["name"], error["upstream"]["status"]) == ("main", play.status)
+        assert (row["error_class"], row["error_code"]) == (error["type"], error["code"])
+        assert row["ending"] in ("vendor_error", "stream_cut")
 
 
 LATE_ERRORS = {

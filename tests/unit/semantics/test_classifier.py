@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import cache
 
 import pytest
@@ -320,3 +321,17 @@ def test_any_observation_gets_a_verdict_that_keeps_the_contract(obs: Observation
     for text in (verdict.message, verdict.vendor_message, verdict.vendor_code):
         assert text is None or text.encode("utf-8").decode() == text
     assert verdict.mapped is (verdict.code != "unmapped") is (verdict.rule_id is not None)
+
+
+@pytest.mark.clause("E")
+@pytest.mark.parametrize(
+    "piece", ["a", "1", "a-", "a.", "a:", " ", "(", "*", "key ", "model is invalid key ", "'code':{", "<h1", "错误"]
+)
+def test_a_hostile_message_costs_little(piece: str) -> None:
+    """Repeated text that makes careless expressions backtrack: a verdict takes milliseconds, and the loop goes on."""
+    profile = shipped().profile("openai_compatible")
+    body = json.dumps(error(piece * (20_000 // len(piece)))).encode()
+    began = time.process_time()
+    classify(profile, Observation("openai_compatible", Phase.HEAD, 400, {}, body), NOW)
+    classify(profile, Observation("openai_compatible", Phase.HEAD, 400, {}, body[20:]), NOW)
+    assert time.process_time() - began < 0.4
