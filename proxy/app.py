@@ -23,7 +23,7 @@ from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
 from proxy.errors import RuleError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
-from proxy.metering.meter import INLINE_CHARS, INLINE_WIDE_CHARS, is_short, prompt_text
+from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
 from proxy.semantics.ruleset import RuleSet
@@ -133,7 +133,7 @@ class Worker:
         await tasks.join(_LAST_WORDS_S)
         await session.close()
         await ledger.stop()
-        counting.close()
+        await asyncio.to_thread(counting.close)
         return 0
 
     async def _let_finish(self, attempts: Attempts) -> None:
@@ -200,10 +200,8 @@ class Counting:
 
     def prompt(self, body: Mapping[str, object], size: int) -> Awaitable[int] | int:
         """Our count of a request's prompt; for a long one it is being made when this returns."""
-        if size <= INLINE_WIDE_CHARS:
-            return self._counter.count(prompt_text(dict(body)))
-        if size <= INLINE_CHARS and (text := prompt_text(dict(body))).isascii():
-            return self._counter.count(text)
+        if size <= INLINE_CHARS and is_short(pieces := prompt_pieces(dict(body))):
+            return self._counter.count("\n".join(pieces))
         return asyncio.ensure_future(self._pool.count_prompt(dict(body), size))
 
     def close(self) -> None:
@@ -257,6 +255,7 @@ def upstream(settings: UpstreamSettings) -> Upstream:
         url=base.with_path(base.path.rstrip("/") + "/chat/completions", keep_query=True),
         headers={"user-agent": "sluice", **{name.lower(): value for name, value in headers.items()}},
         credential=settings.credential,
+        secret=settings.api_key.reveal() if settings.api_key is not None else "",
         timeouts=Timeouts(
             deadlines.connect,
             deadlines.first_byte,

@@ -30,7 +30,9 @@ def patch_completion(
         if isinstance(choice, dict):
             found = as_count(choice.get("index"))
             index = position if found is None else found
-            patched.append(_patch_choice(choice, index, finishes.get(index, "stop"), content_of, f"{seed}{index or ''}"))
+            patched.append(
+                _patch_choice(choice, index, finishes.get(index, "stop"), content_of, f"{seed}{index or ''}")
+            )
     known = {"id": writer.id, "object": "chat.completion", "created": writer.created, "model": writer.model}
     return encode_json({**answer, **known, "choices": patched, "usage": usage})
 
@@ -63,7 +65,8 @@ def _patch_call(call: Mapping[str, object], position: int, seed: str) -> dict[st
         arguments = "{}" if is_empty(arguments) else encode_json(arguments).decode()
     function["arguments"] = arguments if arguments.strip() else "{}"
     identity = call.get("id") or f"call_{seed}{position}"
-    return {**call, "id": str(identity), "type": "function", "function": function}
+    told = identity if isinstance(identity, str) else encode_json(identity).decode()
+    return {**call, "id": told, "type": "function", "function": function}
 
 
 def completion_choice(

@@ -9,6 +9,7 @@ the rules, whether an answer is complete for the pipeline. (contract W3, W4)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -43,6 +44,10 @@ _PLAIN_DELTA = frozenset(("content",))
 _PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
 _TEXTS = ("reasoning_content", "reasoning", "content", "refusal")
 _FRAGMENT = frozenset(("index", "id", "type", "function"))
+# A byte order mark may stand before every event of a relay that opens its output anew for each.
+_PREFIXES = re.compile(rb"(?:\xef\xbb\xbf|data:|\s)+(?=[^\s])")
+_MAX_PARTS_DEPTH = 8
+_NO_FINISH = ("", "null")
 # Where flat error answers (no `error` key) put their words and numbers (facts: Cerebras, Mistral, FastAPI, Baidu, Ark).
 _ERROR_WORDS = ("message", "msg", "detail", "error_msg", "errmsg", "error_message", "error_description")
 _ERROR_CODES = ("code", "error_code", "status_code", "errcode")
@@ -54,6 +59,7 @@ class OpenAIReader:
 
     def __init__(self) -> None:
         self.replaced = 0
+        self._increment, self._other = "delta", "message"
 
     def read(self, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
         """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
@@ -73,6 +79,7 @@ class OpenAIReader:
 
     def read_body(self, data: bytes) -> Parsed:
         """What a plain JSON answer says: a Chunk with whole messages as deltas, an error, or Malformed."""
+        self._increment, self._other = "message", "delta"  # Perplexity sends an empty delta beside the message
         return self.read(data, None, one_line=False)
 
     def _odd(self, data: bytes, event: str | None) -> Parsed:
@@ -80,8 +87,8 @@ class OpenAIReader:
         bare = data.strip()
         if bare == b"[DONE]":
             return EndMark()
-        if bare.startswith(b"data:"):  # some relays prefix what already has a prefix
-            return self.read(bare[5:].strip(), event, one_line=False)
+        if (prefixed := _PREFIXES.match(bare)) is not None:  # some relays prefix what already has a prefix
+            return self.read(bare[prefixed.end() :], event, one_line=False)
         value, replaced = parse_leniently(data)
         self.replaced += replaced
         if value is BROKEN:
@@ -117,6 +124,7 @@ class OpenAIReader:
         usage = _usage(value)
         for position, choice in enumerate(choices):
             if not isinstance(choice, dict):
+                clean = False
                 continue
             usage = usage or _dict_or_none(choice.get("usage"))
             delta, delta_clean = self._choice(choice, position)
@@ -131,18 +139,16 @@ class OpenAIReader:
             created=created if created > 0 else 0,
             model=as_text(value.get("model")),
             usage=usage,
-            extra=NOTHING
-            if value.keys() <= _ENVELOPE
-            else {k: v for k, v in value.items() if k not in _ENVELOPE},
-            wire=wire if clean and usage is None else None,
+            extra=NOTHING if value.keys() <= _ENVELOPE else {k: v for k, v in value.items() if k not in _ENVELOPE},
+            wire=wire if clean and usage is None and value.get("usage") is None else None,
         )
 
     def _choice(self, choice: dict[str, object], position: int) -> tuple[Delta, bool]:
         """The increment, and whether the choice may pass as it came."""
-        body = choice.get("delta")
+        body = choice.get(self._increment)
         clean = True
         if not isinstance(body, dict):
-            body, clean = choice.get("message"), False
+            body, clean = choice.get(self._other), False
             if not isinstance(body, dict):
                 body = {}
         index = choice.get("index")
@@ -150,7 +156,7 @@ class OpenAIReader:
             index, clean = position, False
         finish = choice.get("finish_reason")
         if finish is not None or "finish_reason" not in choice:
-            clean = clean and isinstance(finish, str) and bool(finish)
+            clean = clean and isinstance(finish, str) and finish not in _NO_FINISH
         keys = body.keys()
         if keys == _PLAIN_DELTA and type(body["content"]) is str:  # the common form, kept short
             content = body["content"]
@@ -159,7 +165,7 @@ class OpenAIReader:
         else:
             delta, body_clean = self._body(index, body)
             clean = clean and body_clean
-        delta.finish = str(finish) if finish and finish != "null" else None
+        delta.finish = _word(finish) if finish and finish not in _NO_FINISH else None
         if choice.get("logprobs") is not None:
             delta.logprobs = choice["logprobs"]
         if not choice.keys() <= _PLAIN_CHOICE:
@@ -176,6 +182,7 @@ class OpenAIReader:
         tools: list[ToolFragment] | None = None
         if isinstance(calls, list) and calls:
             tools = [_fragment(c) for c in calls if isinstance(c, dict)]
+            clean = clean and len(tools) == len(calls)
         elif calls is not None:
             clean = False
         extra = NOTHING if body.keys() <= _DELTA else {k: v for k, v in body.items() if k not in _DELTA}
@@ -225,13 +232,17 @@ def _texts(body: dict[str, object]) -> tuple[dict[str, str], bool]:
                 texts[name] = text
         elif text is not None:
             clean = False
-            if name == "content":
+            if isinstance(text, int | float) and not isinstance(
+                text, bool
+            ):  # a relay that guesses types: the token "5" as the number 5
+                texts[name] = encode_json(text).decode()
+            elif name == "content":
                 for field, piece in content_parts(text):
                     texts[field] = texts.get(field, "") + piece
     return texts, clean
 
 
-def content_parts(content: object) -> list[tuple[str, str]]:
+def content_parts(content: object, depth: int = 0) -> list[tuple[str, str]]:
     """Content that is no string: a list of typed parts, as Mistral sends it (`text`, and `thinking` with parts inside)."""
     out: list[tuple[str, str]] = []
     for part in content if isinstance(content, list) else [content]:
@@ -240,7 +251,11 @@ def content_parts(content: object) -> list[tuple[str, str]]:
         elif isinstance(part, dict):
             thinking = part.get("thinking")
             if isinstance(thinking, list):
-                inner = "".join(piece for _, piece in content_parts(thinking))
+                inner = (
+                    "".join(piece for _, piece in content_parts(thinking, depth + 1))
+                    if depth < _MAX_PARTS_DEPTH
+                    else ""
+                )
             else:
                 inner = as_text(thinking)
             if inner:
@@ -248,6 +263,13 @@ def content_parts(content: object) -> list[tuple[str, str]]:
             if text := as_text(part.get("text")):
                 out.append(("content", text))
     return [(field, piece) for field, piece in out if piece]
+
+
+def _word(value: object) -> str:
+    """An id or a finish reason that should be a string and may be a number, or worse."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return encode_json(value).decode()
 
 
 def _fragment(call: dict[str, object]) -> ToolFragment:
@@ -259,7 +281,7 @@ def _fragment(call: dict[str, object]) -> ToolFragment:
     known = call.keys() <= _FRAGMENT
     return ToolFragment(
         as_count(call.get("index")),
-        str(identity) if identity not in (None, "") else None,
+        _word(identity) or None,
         as_text(function.get("name")) or None,
         arguments,
         NOTHING if known else cast("Mapping[str, object]", {k: v for k, v in call.items() if k not in _FRAGMENT}),

@@ -42,9 +42,16 @@ class TextRun:
             probed = orjson.loads(prefix + _PROBE_JSON + suffix)
             known = orjson.loads(wire)
             known["choices"][0]["delta"]["content"] = _PROBE
-        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError):
+            is_proved = probed == known
+        except (
+            orjson.JSONDecodeError,
+            KeyError,
+            IndexError,
+            TypeError,
+            RecursionError,
+        ):  # what is deep cannot be compared
             return None
-        return cls(b"data: " + prefix, suffix + b"\n\n") if probed == known else None
+        return cls(b"data: " + prefix, suffix + b"\n\n") if is_proved else None
 
     def match(self, data: bytes, start: int) -> tuple[list[str], list[bytes]] | None:
         """Texts and string bodies of the events that stand in a row from `start`; None if there is none. No text is
@@ -79,6 +86,10 @@ class TextRun:
         return start + sum(map(len, bodies)) + count * len(self.prefix) + count * len(self.suffix)
 
 
+# What stands under these keys must be read each time: errors (MiniMax says them beside choices) and usage.
+_SPEAKING = ("error", "base_resp", "x_groq")
+
+
 class PlainShape:
     """The shape of a vendor's events of plain text, learned from one that the ordinary path let pass as it came."""
 
@@ -94,7 +105,7 @@ class PlainShape:
         """The shape of this clean event (`wire` is its payload); None if it says more than choice 0's text."""
         value = orjson.loads(wire)
         choice = value["choices"][0]
-        plain = choice["delta"].keys() == {"content"} and "error" not in value and "x_groq" not in value
+        plain = choice["delta"].keys() == {"content"} and value.keys().isdisjoint(_SPEAKING)
         return cls(value, choice, chunk) if plain else None
 
     def text_of(self, value: object) -> str | None:
@@ -104,10 +115,17 @@ class PlainShape:
         if (value["id"], value["created"], value["model"]) != self._identity or value.get("usage") is not None:
             return None
         choices = value["choices"]
-        if type(choices) is not list or len(choices) != 1 or value["object"] != "chat.completion.chunk":
+        if (
+            type(value["created"]) is not int
+            or type(choices) is not list
+            or len(choices) != 1
+            or value["object"] != "chat.completion.chunk"
+        ):
             return None
         choice = choices[0]
-        if type(choice) is not dict or choice.keys() != self._choice_keys or choice["index"] != 0:
+        if type(choice) is not dict or choice.keys() != self._choice_keys:
+            return None
+        if choice["index"] != 0 or type(choice["index"]) is not int:  # False is 0 as well
             return None
         delta = choice["delta"]
         if choice["finish_reason"] is not None or choice.get("logprobs") is not None or type(delta) is not dict:

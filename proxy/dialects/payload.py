@@ -2,7 +2,8 @@
 
 `parse_json` takes any bytes and never raises: orjson first; where that refuses, the standard library with replacement of
 bad UTF-8, since vendors do send half surrogate pairs (`"\\ud83d"`), raw control characters and integers beyond 64 bits.
-`encode_json` never raises for a value that `parse_json` gave: what no valid JSON can hold becomes U+FFFD or null.
+`encode_json` never raises for a value that `parse_json` gave: what no valid JSON can hold becomes U+FFFD or null, and so
+does what is nested deeper than anybody means (`MAX_DEPTH`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ import math
 from collections.abc import Mapping
 
 import orjson
+
+
+# orjson reads 1,024 levels and writes 254; the interpreter's stack, of which this takes two frames a level, holds 1,000.
+MAX_DEPTH = 254
 
 
 class _Broken:
@@ -48,7 +53,7 @@ def encode_json(value: object) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(_valid(value), ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(_valid(value, 0), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def whole_text(text: str) -> str:
@@ -56,14 +61,16 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _valid(value: object) -> object:
+def _valid(value: object, depth: int) -> object:
     match value:
         case str():
             return whole_text(value)
+        case dict() | list() if depth >= MAX_DEPTH:
+            return None
         case dict():
-            return {whole_text(str(k)): _valid(v) for k, v in value.items()}
+            return {whole_text(str(k)): _valid(v, depth + 1) for k, v in value.items()}
         case list():
-            return [_valid(v) for v in value]
+            return [_valid(v, depth + 1) for v in value]
         case float() if not math.isfinite(value):
             return None
         case _:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from proxy.metering.tokens import TokenCounter
+from proxy.metering.tokens import TokenCounter, needs_reference
 
 # Below these a count takes less than 0.2 ms and is cheaper inline than a hop to a thread. Text beyond ASCII costs up to
 # 0.11 us a character (random code points: nearly every byte is a token), ASCII up to 0.02 us.
@@ -82,9 +82,9 @@ def _compact(value: object) -> str:
 def is_short(pieces: list[str]) -> bool:
     """Whether counting `pieces` inline keeps the event loop for less than 0.2 ms."""
     chars = sum(map(len, pieces))
-    if chars <= INLINE_WIDE_CHARS:
+    if chars <= INLINE_CHARS and all(piece.isascii() for piece in pieces):
         return True
-    return chars <= INLINE_CHARS and all(piece.isascii() for piece in pieces)
+    return chars <= INLINE_WIDE_CHARS and not any(map(needs_reference, pieces))
 
 
 class RunningCount:

@@ -24,6 +24,7 @@ from proxy.semantics.toolcalls import Call
 from proxy.wire.encode import event
 
 _ROLE = {"role": "assistant", "content": ""}
+_CHOICE_BYTES = 1024  # what the state of a choice takes
 
 
 class Answer:
@@ -95,7 +96,7 @@ class Answer:
         choice = self._choices.get(delta.choice)
         if choice is None:
             choice = self._choices[delta.choice] = self._new_choice(delta.choice)
-        self._last = chunk
+        self._last = choice.last = chunk
         progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
         if progress:
             self._receive(delta)
@@ -111,6 +112,8 @@ class Answer:
 
     def _new_choice(self, index: int) -> Choice:
         strip = self._asked.json and self._setup.strip_fences
+        if self._choices:  # an upstream that opens a choice with every chunk must not outgrow the limit unseen
+            self._grow(_CHOICE_BYTES)
         return Choice(index, self._setup.boundary, self._setup.seed, FenceStrip() if strip else None)
 
     def _receive(self, delta: Delta) -> None:
@@ -187,7 +190,7 @@ class Answer:
 
     def _role(self, choice: Choice, chunk: Chunk | None) -> None:
         choice.role_sent = True
-        self._emit(_Event(chunk or self._last, choice.index, _ROLE, wire=chunk.wire if chunk is not None else None))
+        self._emit(_Event(chunk or choice.last, choice.index, _ROLE, wire=chunk.wire if chunk is not None else None))
 
     def _rewrite(self, chunk: Chunk, delta: Delta, choice: Choice, now: float) -> None:
         fields: dict[str, object] = {}
@@ -338,7 +341,7 @@ class Answer:
             fields: dict[str, object] = {str(key): text}
             if isinstance(key, int):
                 fields = {"tool_calls": [{"index": key, "function": {"arguments": text}}]}
-            self._emit(_Event(self._last, choice.index, fields, choice.take_logprobs(None)))
+            self._emit(_Event(choice.last, choice.index, fields, choice.take_logprobs(None)))
 
     def release(self) -> None:
         """Every tail and every doubt: something else of the stream is to follow."""
@@ -351,7 +354,7 @@ class Answer:
         if choice.fence is not None and (rest := choice.fence.finish()):
             if out := choice.hold("content", rest, 0.0):
                 self._facts.delivered.append(out)
-                self._emit(_Event(self._last, choice.index, {"content": out}))
+                self._emit(_Event(choice.last, choice.index, {"content": out}, choice.take_logprobs(None)))
         self._release(choice, list(choice.holds))
 
     # ---- the end -------------------------------------------------------------------------------------------------
@@ -380,17 +383,20 @@ class Answer:
         return pieces
 
     def _end_choice(self, choice: Choice) -> None:
+        if not choice.role_sent:
+            self._role(choice, None)
         empty = [call for call in choice.tools.calls if not "".join(call.arguments).strip()]
         if empty:
             calls = [{"index": call.slot, "function": {"arguments": "{}"}} for call in empty]
-            self._emit(_Event(self._last, choice.index, {"tool_calls": calls}))
+            self._facts.delivered += ["{}"] * len(calls)
+            self._emit(_Event(None, choice.index, {"tool_calls": calls}))
         chunk, delta = choice.finish_chunk, choice.finish_delta
         wire = None
         if chunk is not None and delta is not None and not delta.texts and not delta.tools and delta.role is None:
             unchanged = delta.finish == choice.finish and delta.logprobs is None
             wire = chunk.wire if unchanged and all(map(is_empty, delta.extra.values())) else None
         extra = delta.choice_extra if delta is not None else NOTHING
-        self._emit(_Event(chunk or self._last, choice.index, {}, None, extra, wire, choice.finish))
+        self._emit(_Event(chunk, choice.index, {}, None, extra, wire, choice.finish))
 
     def usage_event(self, count: Count) -> bytes:
         return self._writer.usage_event(self._usage(count))

@@ -11,7 +11,8 @@ Key = str | int  # a text field's name, or the slot of a tool call
 
 
 class Choice:
-    """`finish` is canonical, `finish_chunk` and `finish_delta` what brought it. `held_since` says for each field with a
+    """`finish` is canonical, `finish_chunk` and `finish_delta` what brought it; `last` the chunk that it was last fed
+    from (not kept up to date by what passes unparsed, after which nothing is held). `held_since` says for each field with a
     tail that has a deadline when the oldest part of it came. `texts` and `extra` are kept only where many events are to
     become one body."""
 
@@ -25,6 +26,7 @@ class Choice:
         "held_since",
         "holds",
         "index",
+        "last",
         "logprobs",
         "role_sent",
         "seen",
@@ -43,6 +45,7 @@ class Choice:
         self.role_sent = False
         self.seen: set[str] = set()
         self.finish: str | None = None
+        self.last: Chunk | None = None
         self.finish_chunk: Chunk | None = None
         self.finish_delta: Delta | None = None
         self.logprobs: list[object] = []
@@ -98,5 +101,8 @@ class Choice:
         for one in kept:
             for name, value in one.items() if isinstance(one, dict) else ():
                 before = joined.get(name)
-                joined[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+                if isinstance(before, list) and isinstance(value, list):
+                    before += value
+                else:
+                    joined[name] = list(value) if isinstance(value, list) else value
         return joined

@@ -12,6 +12,7 @@ Nothing is awaited here; a caller that loses its client or its upstream says so 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import orjson
 
@@ -27,7 +28,7 @@ from proxy.canon.chunk import (
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count
 from proxy.canon.verdict import Observation, Phase, Verdict
-from proxy.dialects.openai_read import OpenAIReader
+from proxy.dialects.openai_read import OpenAIReader, speaks_of_error
 from proxy.dialects.openai_run import PlainShape, TextRun
 from proxy.dialects.openai_write import ChatWriter, error_body
 from proxy.dialects.payload import BROKEN, encode_json, parse_json
@@ -45,6 +46,7 @@ EVENT_STREAM = "text/event-stream; charset=utf-8"
 _BITE = 2048  # how far to read event by event before the template of a run is tried again
 _LEARNINGS = 4  # templates to learn in vain before a stream is known to have none
 _MAX_ASIDE = 64 * 1024
+_MARK = b"[DONE]"
 
 
 class Pipeline:
@@ -71,6 +73,7 @@ class Pipeline:
         self._learnings = _LEARNINGS
         self._end_mark = False
         self._aside: list[bytes] = []
+        self._aside_bytes = 0
         self._comments: tuple[str, ...] = ()
         self._left: tuple[int, int] | None = None
         self._opened = False
@@ -131,16 +134,16 @@ class Pipeline:
             if self._plain is not None and self._pass_one(intake, data, now):
                 return
             if self._run is None:
-                self._frames(intake.feed(data), now)
+                self._take(intake, data, now)
                 return
         start = 0
         self._many = size > _BITE
         if intake.shape is not Shape.SSE:
             if intake.shape is Shape.UNKNOWN and size > _BITE:
                 start = _BITE
-                self._frames(intake.feed(data[:start]), now)
+                self._take(intake, data[:start], now)
             if intake.shape is not Shape.SSE:
-                self._frames(intake.feed(data[start:]), now)
+                self._take(intake, data[start:], now)
                 return
         while start < size and not self.over:
             if self._run is not None and intake.sse.at_boundary:
@@ -152,7 +155,7 @@ class Pipeline:
                 # To the end of the event that is open, or a bite further: then the template is tried again.
                 found = data.find(b"\n\n", start if not intake.sse.at_boundary else start + _BITE)
                 cut = found + 2 if found >= 0 else size
-            self._frames(intake.feed(data[start:cut] if cut - start < size else data), now)
+            self._take(intake, data[start:cut] if cut - start < size else data, now)
             start = cut
 
     def _pass_one(self, intake: Intake, data: bytes, now: float) -> bool:
@@ -189,6 +192,25 @@ class Pipeline:
         return end
 
     # ---- frames --------------------------------------------------------------------------------------------------
+
+    def _take(self, intake: Intake, data: bytes, now: float) -> None:
+        """The frames of these bytes. What stands behind the end mark is never looked at, also where the same read brought
+        it (contract W2): so bytes in which the mark may end go in line by line."""
+        if (intake.sse.at_boundary or intake.shape not in (Shape.SSE, Shape.UNKNOWN)) and _MARK not in data:
+            self._frames(intake.feed(data), now)
+            return
+        start = 0
+        for line in data.splitlines(keepends=True):
+            self._frames(intake.feed(line), now)
+            start += len(line)
+            if self.over:
+                return
+            if intake.shape not in (Shape.SSE, Shape.UNKNOWN) or (
+                intake.sse.at_boundary and data.find(_MARK, start) < 0
+            ):
+                break
+        if start < len(data):
+            self._frames(intake.feed(data[start:]), now)
 
     def _frames(self, frames: list[Frame], now: float) -> None:
         for frame in frames:
@@ -236,8 +258,12 @@ class Pipeline:
         """No JSON: several payloads without blank lines between them, the end of a cut stream, words, or a loss."""
         if frame.lines > 1:
             lines = frame.data.split(b"\n")
-            several = [self._reader.read(line, frame.event) for line in lines]
-            if not any(isinstance(one, Malformed) for one in several):
+            several: list[Parsed] = []
+            for line in lines:
+                several.append(self._reader.read(line, frame.event))
+                if isinstance(several[-1], Malformed):
+                    break
+            else:
                 for line, one in zip(lines, several, strict=True):
                     if not self.over:
                         self._payload(one, Frame(line, frame.event), now)
@@ -319,8 +345,9 @@ class Pipeline:
                 self.facts.notes.setdefault(name, value)
 
     def _keep_aside(self, data: bytes) -> None:
-        if sum(map(len, self._aside)) < _MAX_ASIDE:
+        if self._aside_bytes < _MAX_ASIDE:
             self._aside.append(data)
+            self._aside_bytes += len(data) + 1
 
     # ---- errors --------------------------------------------------------------------------------------------------
 
@@ -342,7 +369,8 @@ class Pipeline:
             sse_event,
             self._comments,
         )
-        return classify(self.setup.profile, observation, self.setup.wall)
+        verdict = classify(self.setup.profile, observation, self.setup.wall)
+        return _without(self.setup.secret, verdict) if self.setup.secret else verdict
 
     def _fail(self, verdict: Verdict, ending: Ending) -> None:
         """The first error decides; nothing after it counts."""
@@ -404,7 +432,7 @@ class Pipeline:
     def leave(self) -> None:
         """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is delivered."""
         if not self._answer.finished and self.verdict is None:
-            self._left = (len(self.facts.delivered), self.facts.events_out)
+            self._left = (len(self.facts.delivered) if self.committed else 0, self.facts.events_out)
 
     def _outcome(self, stop: Stop) -> tuple[Ending, Verdict | None]:
         """Did it really end, and how? (contract W5, W6)"""
@@ -444,9 +472,10 @@ class Pipeline:
         text = b"\n".join([part for part in (sse_aside, *self._aside) if part])
         if not text:
             return None
-        payload = _json_or_none(text.removeprefix(b"error:").strip())
+        named = text.lstrip().startswith(b"error:")
+        payload = _json_or_none(text.lstrip().removeprefix(b"error:").strip())
         verdict = self._verdict_of(Phase.END, payload, text)
-        if isinstance(payload, dict) and payload.get("error"):
+        if named or (isinstance(payload, dict) and speaks_of_error(payload)):
             return verdict
         return verdict if verdict.mapped and not self._answer.finished else None
 
@@ -466,6 +495,8 @@ class Pipeline:
             self._complete()
         elif verdict is not None:
             self._close_with(verdict)
+        elif not self.committed:
+            facts.delivered.clear()
         return Closing(ending, self._answer.take() if self.streaming else b"", verdict)
 
     def _complete(self) -> None:
@@ -540,6 +571,20 @@ def error_head(verdict: Verdict) -> Head:
     if verdict.retry_after_s is not None:
         headers["retry-after"] = str(int(-(-verdict.retry_after_s // 1)))
     return Head(verdict.status, "application/json", headers)
+
+
+def _without(secret: str, verdict: Verdict) -> Verdict:
+    """Vendors quote the key that they refuse: ours must not reach a caller, whatever it looks like (contract Q2, L3)."""
+
+    def struck(text: str | None) -> str | None:
+        return text.replace(secret, "***") if text is not None else None
+
+    return replace(
+        verdict,
+        message=verdict.message.replace(secret, "***"),
+        vendor_code=struck(verdict.vendor_code),
+        vendor_message=struck(verdict.vendor_message),
+    )
 
 
 def _json_or_none(data: bytes) -> object:

@@ -27,7 +27,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One attempt. `upstream` is the configured name, `model` the name asked of it; `seed` (hex) makes the ids that a
-    vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds."""
+    vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds; `secret` is our key there, which no answer may show."""
 
     profile: VendorProfile
     upstream: str
@@ -40,6 +40,7 @@ class Setup:
     max_line_bytes: int = 8 * 1024 * 1024
     max_answer_bytes: int = 64 * 1024 * 1024
     strip_fences: bool = True
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def of_stop(stop: Stop, vendor_status: int | None) -> Verdict:
     else:
         error_class = ErrorClass.UPSTREAM_TIMEOUT
     code = stop.value if stop in TIMEOUTS or error_class is ErrorClass.MODEL_UNAVAILABLE else Stop.CUT.value
-    message = _STOP_MESSAGES.get(stop, _STOP_MESSAGES[Stop.CUT])
+    message = _STOP_MESSAGES.get(stop, _STOP_MESSAGES[Stop.EOF])
     return verdict(error_class, code, message, vendor_status=vendor_status)
 
 

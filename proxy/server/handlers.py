@@ -51,6 +51,7 @@ class Routes:
         app.router.add_get("/healthz", self.healthz)
         app.router.add_get("/readyz", self.readyz)
         app.router.add_get("/metrics", self.metrics)
+        app.on_response_prepare.append(_sign)
         return app
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
@@ -138,6 +139,14 @@ class Routes:
             log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
             message = "The proxy failed to handle this request."
             return refusal(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message), caller)
+
+
+async def _sign(request: web.Request, response: web.StreamResponse) -> None:
+    """Every response carries a trace id, and none tells what we are built on (contract Q2)."""
+    response.headers["server"] = "sluice"
+    if "x-trace-id" not in response.headers:
+        caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
+        response.headers["x-trace-id"] = caller.trace_id
 
 
 def refusal(verdict: Verdict, caller: Caller, param: str | None = None) -> web.Response:

@@ -28,8 +28,8 @@ class CountingPool:
 
     async def count_prompt(self, body: dict[str, object], body_bytes: int) -> int:
         """The count of a chat request whose JSON has `body_bytes`: walking a large one is itself work for a thread."""
-        if body_bytes <= INLINE_WIDE_CHARS:
-            return self.counter.count("\n".join(prompt_pieces(body)))
+        if body_bytes <= INLINE_WIDE_CHARS and is_short(pieces := prompt_pieces(body)):
+            return self.counter.count("\n".join(pieces))
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._count_prompt, body)
 
     def close(self) -> None:

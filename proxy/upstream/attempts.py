@@ -6,7 +6,6 @@ read when an attempt begins, so an attempt keeps the rule set that was current t
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from proxy.semantics import verdicts
 from proxy.semantics.rule import RuleSet
 from proxy.upstream.ids import new_id
 from proxy.upstream.pump import Client, Pump, Services
-from proxy.upstream.session import Session, Stopped, Timeouts
+from proxy.upstream.session import Exchange, Session, Stopped, Timeouts
 from proxy.wire.hold import Boundary
 
 # What of the caller's headers a vendor may see (contract Q2).
@@ -39,6 +38,7 @@ class Upstream:
     url: URL
     headers: Mapping[str, str]
     credential: str
+    secret: str
     timeouts: Timeouts
     drain: bool = False
 
@@ -104,29 +104,24 @@ class Attempts:
             services.ledger.open(row)
         except LedgerUnavailable:
             return verdicts.ledger_unavailable()
-        pipeline = Pipeline(
-            self._setup(target, caller, row), Asked(request.stream, request.usage, request.json)
-        )
+        pipeline = Pipeline(self._setup(target, caller, row), Asked(request.stream, request.usage, request.json))
         count = self._count_prompt(request.body, request.size)
         pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
         self._running.add(pump)
         services.watcher.opened(upstream.name)
         try:
-            try:
-                exchange = await self._session.open(
-                    upstream.url, self._headers(request, upstream, caller), request.for_upstream(target.model),
-                    upstream.timeouts,
-                )
-            except Stopped as stopped:
-                await pump.fail(stopped.stop)
-            except asyncio.CancelledError:
-                pump.leave()
-                raise
-            else:
-                await pump.run(exchange)
+            await pump.run(
+                self._open(upstream, self._headers(request, upstream, caller), request.for_upstream(target.model))
+            )
         finally:
             self._running.discard(pump)
         return None
+
+    async def _open(self, upstream: Upstream, headers: Mapping[str, str], body: bytes) -> Exchange | Stop:
+        try:
+            return await self._session.open(upstream.url, headers, body, upstream.timeouts)
+        except Stopped as stopped:
+            return stopped.stop
 
     def interrupt(self) -> None:
         """The time to finish is over: every stream ends with `shutting_down` (contract C1)."""
@@ -165,6 +160,7 @@ class Attempts:
             max_line_bytes=shaping.max_line_bytes,
             max_answer_bytes=shaping.max_answer_bytes,
             strip_fences=shaping.strip_fences,
+            secret=target.upstream.secret,
         )
 
     @staticmethod
@@ -175,11 +171,11 @@ class Attempts:
             # A compressed stream is a buffered stream at many vendors; a plain answer may be compressed.
             "accept-encoding": "identity" if request.stream else "gzip, deflate, br",
             "x-request-id": caller.request_id,
-            **upstream.headers,
         }
         if caller.traceparent is not None:
             headers["traceparent"] = caller.traceparent
         for name in _PASSED:
             if name in caller.headers:
                 headers[name] = caller.headers[name]
-        return headers
+        # Last, so that what the operator configured wins over what a caller sent.
+        return headers | upstream.headers

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -125,11 +125,51 @@ class Pump:
         self._closing: Closing | None = None
         self._row_sent = False
         self._shutting_down = False
+        self._waiting: asyncio.Timeout | None = None
 
     # ---- the run -------------------------------------------------------------------------------------------------
 
-    async def run(self, exchange: Exchange) -> None:
-        """Read to the end, then close. Cancelled: the client has left."""
+    async def run(self, opening: Coroutine[None, None, Exchange | Stop]) -> None:
+        """Wait for the head, read to the end, then close. Cancelled: the client has left."""
+        opened = await self._wait_for_head(opening)
+        if isinstance(opened, Stop):
+            await self._fail(opened)
+        else:
+            await self._run(opened)
+
+    async def _wait_for_head(self, opening: Coroutine[None, None, Exchange | Stop]) -> Exchange | Stop:
+        """What opening gave. The client may leave meanwhile, keep-alives may be due, and the process may shut down."""
+        services = self._services
+        # A request that is to be drained outlives its client (W8), so it must not be cancelled with it.
+        opened = services.tasks.start(opening, "open") if self._drain else None
+        if services.keepalive_s:
+            self._at = _At.READ
+            services.clock.add(self)
+        try:
+            async with asyncio.timeout(None) as self._waiting:
+                return await (asyncio.shield(opened) if opened is not None else opening)
+        except TimeoutError:
+            if opened is not None:
+                opened.cancel()
+            return Stop.SHUTDOWN
+        except asyncio.CancelledError:
+            self._leave_early(opened)
+            raise
+        finally:
+            self._waiting = None
+            self._at = _At.NOTHING
+            services.clock.remove(self)
+
+    def _leave_early(self, opened: asyncio.Task[Exchange | Stop] | None) -> None:
+        """The client has left before the head came."""
+        if opened is None:
+            self.leave()
+            return
+        self._gone = True
+        self._pipeline.leave()
+        self._services.tasks.spawn(self._drain_from_head(opened), "drain")
+
+    async def _run(self, exchange: Exchange) -> None:
         self._exchange = exchange
         clock = self._services.clock
         self._pipeline.head(exchange.status, exchange.headers)
@@ -155,7 +195,7 @@ class Pump:
     def _draining(self) -> bool:
         return self._gone and self._drain and self._pipeline.facts.ending is None
 
-    async def fail(self, stop: Stop) -> None:
+    async def _fail(self, stop: Stop) -> None:
         """There is no answer: the upstream could not be reached, or gave no head in time."""
         try:
             await self._close(stop, b"")
@@ -209,13 +249,16 @@ class Pump:
 
     def check_deadlines(self, now: float) -> None:
         """A passed deadline ends the waiting read (contract C4, W6). Called by the clock."""
-        limits = self._timeouts
-        if limits.total and now - self._begun_at >= limits.total:
+        limits, exchange = self._timeouts, self._exchange
+        if limits.total and now - self._begun_at >= limits.total and not self._late:
             self._late = True
-        if self._at is not _At.READ or self._exchange is None:
+            if self._at is _At.WRITE and exchange is not None:
+                # The client does not read, perhaps never again: its upstream is not held any longer.
+                exchange.abandon(Stop.TOTAL)
+        if self._at is not _At.READ:
             return
-        if (stop := self._passed(now)) is not None:
-            self._exchange.interrupt(stop)
+        if exchange is not None and (stop := self._passed(now)) is not None:
+            exchange.interrupt(stop)
             return
         silent = now - self._last_write_at
         if self._services.keepalive_s and self._pipeline.asked.stream and silent >= self._services.keepalive_s:
@@ -270,6 +313,8 @@ class Pump:
         self._shutting_down = True
         if self._exchange is not None:
             self._exchange.interrupt(stop)
+        elif self._waiting is not None:
+            self._waiting.reschedule(self._loop.time())
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -368,6 +413,18 @@ class Pump:
 
     async def _record_alone(self, closing: Closing) -> None:
         await self._record(closing)
+
+    async def _drain_from_head(self, opened: asyncio.Task[Exchange | Stop]) -> None:
+        exchange = await opened
+        if isinstance(exchange, Stop):
+            self._closing = self._pipeline.finish(exchange, self._loop.time())
+            await self._record(self._closing)
+            return
+        self._exchange = exchange
+        self._pipeline.head(exchange.status, exchange.headers)
+        self._last_byte_at = self._loop.time()
+        self._services.clock.add(self)
+        await self._drain_rest(exchange)
 
     async def _drain_rest(self, exchange: Exchange) -> None:
         """Read on for the vendor's usage; nobody is there to write to."""

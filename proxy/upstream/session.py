@@ -71,6 +71,11 @@ class Exchange:
         """End a read that is waiting, or the next one."""
         self._content.set_exception(Stopped(stop))
 
+    def abandon(self, stop: Stop) -> None:
+        """As `interrupt`, for a reader that is not reading: the connection is closed now. What has come can be read."""
+        self.interrupt(stop)
+        self._response.close()
+
     @property
     def at_end(self) -> bool:
         return self._content.is_eof() or self._content.exception() is not None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 
 class Tasks:
@@ -20,14 +22,14 @@ class Tasks:
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         _ = self.start(work, name)
 
-    def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """As `spawn`, for one who will cancel it."""
+    def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """As `spawn`, for one who will cancel it or wants what it gives."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._done)
         return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("task failed", task=task.get_name(), error=type(error).__name__, exc_info=error)

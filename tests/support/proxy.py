@@ -42,7 +42,7 @@ def chat(text: str = "سلام", *, stream: bool = True, model: str = ALIAS, **m
 
 def write_config(
     folder: Path,
-    upstreams: Mapping[str, str] | str,
+    urls: Mapping[str, str] | str,
     *,
     vendor: str = "openai",
     upstream: Mapping[str, object] | None = None,
@@ -50,7 +50,7 @@ def write_config(
 ) -> Path:
     """`sluice.yaml` in `folder` for these base URLs. The alias of the first upstream is `ALIAS`, of each its name too.
     `upstream` goes to every upstream, `top` to the top of the file. JSON is YAML."""
-    named = {"main": upstreams} if isinstance(upstreams, str) else upstreams
+    named = {"main": urls} if isinstance(urls, str) else urls
     common: dict[str, object] = {"vendor": vendor, "api_key": OUR_KEY, "credential": "main-key", **(upstream or {})}
     models = {name: [{"upstream": name, "model": MODEL}] for name in named}
     config = {
@@ -170,9 +170,9 @@ def _export(config: Path, *options: str) -> bytes:
 
 
 @asynccontextmanager
-async def running_proxy(folder: Path, upstreams: Mapping[str, str] | str, **config: Any) -> AsyncIterator[Proxy]:
+async def running_proxy(folder: Path, urls: Mapping[str, str] | str, **config: Any) -> AsyncIterator[Proxy]:
     """The production worker in this process, until the block ends; then it stops as at SIGTERM."""
-    file = write_config(folder, upstreams, **config)
+    file = write_config(folder, urls, **config)
     sock = bind("127.0.0.1", 0)
     alive, end = os.pipe()
     # Reading the rules blocks, so it is done where no loop runs; so does production, before its loop is made.
@@ -192,10 +192,10 @@ async def running_proxy(folder: Path, upstreams: Mapping[str, str] | str, **conf
 
 @asynccontextmanager
 async def served_proxy(
-    folder: Path, upstreams: Mapping[str, str] | str, *, options: Sequence[str] = (), **config: Any
+    folder: Path, urls: Mapping[str, str] | str, *, options: Sequence[str] = (), **config: Any
 ) -> AsyncIterator[ServedProxy]:
     """`sluice serve` until the block ends; a process that still runs then is told to stop, and must exit 0."""
-    file = write_config(folder, upstreams, **config)
+    file = write_config(folder, urls, **config)
     log, errors = folder / "stdout.log", folder / "stderr.log"
     with log.open("wb") as stdout, errors.open("wb") as stderr:
         process = subprocess.Popen(

@@ -93,6 +93,7 @@ def test_a_tool_that_json_cannot_write_is_still_counted() -> None:
         (["آ" * INLINE_WIDE_CHARS], True),
         (["آ" * INLINE_WIDE_CHARS, "b"], False),
         ([], True),
+        (["\U000323b0"], False),  # newer than the fast counter's tables: the slow one counts, in a thread
     ],
 )
 def test_short_texts_are_counted_inline(pieces: list[str], short: bool) -> None:

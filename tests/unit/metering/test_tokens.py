@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 
 import pytest
 import quicktok  # type: ignore[import-untyped]  # a binary module without stubs
@@ -62,6 +63,19 @@ def test_the_fast_counter_agrees_with_tiktoken_on_thousands_of_mixed_texts() -> 
 def test_the_fast_counter_agrees_with_tiktoken_on_any_text(text: str) -> None:
     """Neither counter raises on any string, half surrogates included, and they agree."""
     assert load_counter().count(text) == load_reference().count(text)
+
+
+@pytest.mark.clause("L2")
+def test_there_is_no_character_that_the_two_counters_treat_differently() -> None:
+    """Every character that is not ages old is tried between letters, digits and marks: a new version of either counter
+    that knows more of Unicode than the other is found here, and its characters belong into `_NEWER`."""
+    fast, judge = load_counter(), load_reference()
+    planes = (*range(0x40000), *range(0xE0000, 0xF0000))
+    young = [chr(code) for code in planes if unicodedata.category(chr(code)) == "Cn"]
+    assert len(young) > 100_000
+    for character in young:
+        text = f"{character}:A a{character}B 1{character}1\n{character}"
+        assert fast.count(text) == judge.count(text), hex(ord(character))
 
 
 def test_the_spelling_of_a_special_token_counts_as_ordinary_text() -> None:

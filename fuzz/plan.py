@@ -1,0 +1,408 @@
+"""From any bytes to one upstream answer and the way it is read: the fuzzer's grammar.
+
+In: the bytes that a fuzzer made up. Out: a `Plan`: settings, head, body, cuts, moments and disturbances. Every byte
+string is a plan, equal bytes are equal plans, and a small change of the bytes is a small change of the plan, so that a
+coverage-guided fuzzer can climb. The body is put together from what vendors send (recordings, events), from what breaks
+parsers (half characters, line ends, broken JSON), and from the raw bytes themselves.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import brotli
+
+from proxy.canon.ending import Stop
+from proxy.pipeline import Asked
+from proxy.wire.hold import Boundary
+from tests.support.pipelines import recordings
+
+Pick = TypeVar("Pick")
+
+_VENDORS: Final = (
+    "openai",
+    "openai_compatible",
+    "azure_openai",
+    "deepseek",
+    "mistral",
+    "openrouter",
+    "one_api",
+    "new_api",
+    "zhipu",
+    "qwen_compat",
+    "moonshot",
+    "vllm",
+    "llamacpp",
+    "minimax",
+)
+_STATUSES: Final = (200, 200, 200, 200, 200, 201, 204, 206, 301, 400, 401, 402, 403, 404, 408, 413, 422, 429)
+_MORE_STATUSES: Final = (451, 498, 500, 502, 503, 504, 520, 529, 598, 100, 999)
+_TYPES: Final = (
+    "text/event-stream",
+    "text/event-stream; charset=utf-8",
+    "application/json",
+    "application/x-ndjson",
+    "application/jsonl",
+    "text/plain",
+    "text/html",
+    "",
+)
+_ENCODINGS: Final = ("", "", "", "gzip", "deflate", "br", "identity", "GZIP", "x-unknown", "gzip, br")
+_MORE_HEADERS: Final = (
+    {},
+    {"retry-after": "20"},
+    {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"},
+    {"retry-after": "-1"},
+    {"x-ratelimit-reset-requests": "1m30s"},
+    {"x-should-retry": "false", "retry-after-ms": "250"},
+    {"cf-ray": "8a", "server": "cloudflare"},
+    {"retry-after": "9" * 40},
+)
+_LINE_LIMITS: Final = (8 << 20, 8 << 20, 8 << 20, 64, 300, 2048)
+_ANSWER_LIMITS: Final = (64 << 20, 64 << 20, 64 << 20, 8, 60, 700)
+_STOPS: Final = (Stop.EOF, Stop.EOF, Stop.CUT, Stop.IDLE, Stop.STALL, Stop.TOTAL, Stop.GONE, Stop.SHUTDOWN)
+#: What breaks parsers, alone or behind one another.
+_TRICKY: Final = tuple(
+    piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
+    for piece in (
+        "\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\r\r", ": ping\n\n", ":\n", "data:\n\n", "data: \n\n", "data\n\n",
+        "data: [DONE]\n\n", "data:[DONE]\n\n", "[DONE]\n", "data: [DONE]", "data: data: [DONE]\n\n", '"[DONE]"',
+        "event: ping\n", "event: error\n", "event: message\n", "id: 7\n", "retry: 3000\n", "\ufeff", "\u2028", "\u2029",
+        "\x85", "\0", "\x0b", "\x0c", "data: ", "data:", " ", "\t", "{", "}", "[", "]", '"', "\\", "\\u", "\\ud83d",
+        "\\ude00", "null", "NaN", "1e999", "-0", "error: ", '{"error":"x"}', '{"error":{}}\n', "data: {}\n\n",
+        "data: null\n\n", "data: []\n\n", "data: 0\n\n", 'data: "سلام"\n\n', "Internal Server Error\n",
+        "<html><head><title>502 Bad Gateway</title></head>", "你好", "\u200d", "👩\u200d👧", "🇮", "🇷", "न", "्", "\ud83d",
+        b"\xff", b"\xf0\x9f", b"\x98\x80", b"\xd8", b"\xd9\x85", b"\xed\xa0\xbd", b"\xc0\xaf", b"\xef\xbb", b"\xbf",
+        b"\x1f\x8b", b"\x78\x9c",
+    )
+)  # fmt: skip
+_TEXTS: Final = (
+    "", " ", "a", "Hello", "سلام", "حالِ", "م", "\u064f", "\u200c", "你好", "안", "ᄒ", "ᅡ", "न", "म", "\u094d", "स्", "e", "\u0301",
+    "👩", "\u200d", "👧", "🏽", "🇮", "🇷", "\ud83d", "\ude00", "\U0001f600", "\ufffd", "\u2028", "\x00", "```", "```json\n", "{",
+    '{"a":1}', "\n```", "<think>", "\r\n\r\n", "data: x", "[DONE]", "a" * 300, "خ" * 200,
+)  # fmt: skip
+_FINISHES: Final = (
+    None, None, "stop", "length", "tool_calls", "content_filter", "function_call", "", "eos", "sensitive", "abort",
+    "error", "network_error", "insufficient_system_resource", 7, {}, "end_turn",
+)  # fmt: skip
+_ODD: Final[tuple[object, ...]] = (
+    None, True, False, 0, -1, 1, 2**53, 2**70, 1.5, 1e308, "", "x", "0", [], {}, [[]], [None], {"": None}, [{"type": "text"}],
+    [{"type": "text", "text": "hi"}], {"code": 429}, {"error": {}}, "\ud83d",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One answer and how it is read. `moments` are the steps of the clock before each read; `ticks` and `leave_at` are
+    numbers of reads; the still clock ignores all three."""
+
+    vendor: str
+    asked: Asked
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    cuts: tuple[int, ...]
+    moments: tuple[float, ...]
+    leave_at: int | None
+    stop: Stop
+    setup: dict[str, Any] = field(default_factory=dict)
+
+
+class Draw:
+    """Makes decisions of bytes. When they are used up every decision is the first one there is."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def empty(self) -> bool:
+        return self._at >= len(self._data)
+
+    def below(self, bound: int) -> int:
+        """A number from 0 to `bound` - 1; big ones take two bytes."""
+        size = 1 if bound <= 256 else 2
+        taken = self.take(size)
+        return int.from_bytes(taken, "big") % bound if taken else 0
+
+    def take(self, size: int) -> bytes:
+        taken = self._data[self._at : self._at + size]
+        self._at += size
+        return taken
+
+    def pick(self, these: Sequence[Pick]) -> Pick:
+        return these[self.below(len(these))]
+
+    def flag(self) -> bool:
+        return self.below(2) == 1
+
+
+def plan_of(data: bytes) -> Plan:
+    """The plan that these bytes are."""
+    draw = Draw(data)
+    asked = Asked(stream=not draw.flag(), usage=draw.flag(), json=draw.flag())
+    vendor = draw.pick(_VENDORS)
+    status = draw.pick((*_STATUSES, *_MORE_STATUSES)) if draw.below(8) == 7 else 200
+    headers = dict(draw.pick(_MORE_HEADERS)) if draw.below(4) == 3 else {}
+    if kind := draw.pick(_TYPES):
+        headers["content-type"] = kind
+    setup: dict[str, Any] = {
+        "boundary": draw.pick((Boundary.GRAPHEME, Boundary.GRAPHEME, Boundary.STRICT, Boundary.SCALAR)),
+        "hold_s": draw.pick((0.04, 0.0, 0.2)),
+        "strip_fences": not draw.flag(),
+        "max_line_bytes": draw.pick(_LINE_LIMITS),
+        "max_answer_bytes": draw.pick(_ANSWER_LIMITS),
+    }
+    if not setup["hold_s"]:  # as the configuration has it: to wait for nothing is to hold nothing
+        setup["boundary"] = Boundary.SCALAR
+    encoding = draw.pick(_ENCODINGS) if draw.below(4) == 3 else ""
+    stop = draw.pick(_STOPS)
+    leave = draw.below(6)
+    cuts = [draw.below(65536) for _ in range(draw.below(12))]
+    moments = tuple(draw.pick((0.0, 0.01, 0.05, 0.3)) for _ in range(8))
+    body = _encoded(draw, encoding, _body(draw))
+    if encoding:
+        headers["content-encoding"] = encoding
+    size = len(body)
+    return Plan(
+        vendor=vendor,
+        asked=asked,
+        status=status,
+        headers=headers,
+        body=body,
+        cuts=tuple(sorted(at % (size + 1) for at in cuts)),
+        moments=moments,
+        leave_at=leave if leave < 4 else None,
+        stop=stop,
+        setup=setup,
+    )
+
+
+# ---- the body ----------------------------------------------------------------------------------------------------------
+
+
+def _body(draw: Draw) -> bytes:
+    pieces: list[bytes] = []
+    while not draw.empty and len(pieces) < 200:
+        pieces.append(draw.pick(_PIECES)(draw))
+    return b"".join(pieces)[: 1 << 20]
+
+
+def _encoded(draw: Draw, encoding: str, body: bytes) -> bytes:
+    """Really compressed most of the time, and sometimes only said to be, broken off or with something behind it."""
+    match encoding.lower():
+        case "gzip":
+            packed = gzip.compress(body, mtime=0)
+        case "deflate":
+            packed = zlib.compress(body)
+        case "br":
+            packed = brotli.compress(body, quality=1)
+        case _:
+            return body
+    match draw.below(6):
+        case 1:
+            return packed[: draw.below(len(packed) + 1)]
+        case 2:
+            return packed + draw.take(draw.below(20))
+        case 3:
+            return body
+    return packed
+
+
+def _raw(draw: Draw) -> bytes:
+    return draw.take(draw.below(40))
+
+
+def _tricky(draw: Draw) -> bytes:
+    return draw.pick(_TRICKY)
+
+
+def _event(draw: Draw) -> bytes:
+    payload = _payload(draw)
+    before = draw.pick((b"data: ", b"data: ", b"data: ", b"data:", b"event: x\ndata: ", b"id: 1\ndata: ", b"data: data: "))
+    after = draw.pick((b"\n\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"", b"\n: c\n\n"))
+    return before + payload + after
+
+
+def _line(draw: Draw) -> bytes:
+    return _payload(draw) + b"\n"
+
+
+def _run(draw: Draw) -> bytes:
+    """Many events that differ in their text alone, as the fast path likes them, and one that is only nearly so."""
+    texts = [draw.pick(_TEXTS) for _ in range(1 + draw.below(8))]
+    template = _chunk({"content": "@"})
+    many = [template.replace(b"@", _quoted(text)) for text in texts * (1 + draw.below(6))]
+    events = b"".join(b"data: %b\n\n" % one for one in many)
+    return events + (_event(draw) if draw.flag() else b"")
+
+
+def _recorded(draw: Draw) -> bytes:
+    """A recording, or a part of one, or one with a few bytes changed."""
+    body = draw.pick(recordings()).body
+    match draw.below(4):
+        case 1:
+            start = draw.below(len(body) + 1)
+            return body[start : start + draw.below(2000)]
+        case 2:
+            changed = bytearray(body)
+            for _ in range(1 + draw.below(4)):
+                if changed:
+                    changed[draw.below(len(changed))] = draw.below(256)
+            return bytes(changed)
+        case 3:
+            return body[: draw.below(len(body) + 1)]
+    return body
+
+
+_PIECES: Final[tuple[Callable[[Draw], bytes], ...]] = (_event, _event, _event, _run, _tricky, _raw, _recorded, _line)
+
+
+# ---- payloads ------------------------------------------------------------------------------------------------------------
+
+
+def _chunk(delta: object, **more: object) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1_772_000_000, "model": "m-1"}
+    return _dump({**head, "choices": [choice], **more}, half_as_is=False)
+
+
+def _quoted(text: str) -> bytes:
+    """The inside of a JSON string; half surrogates escaped, as vendors write them."""
+    return _dump(text, half_as_is=False)[1:-1]
+
+
+def _dump(value: object, *, half_as_is: bool) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if not half_as_is:
+        text = "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in text)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _payload(draw: Draw) -> bytes:
+    value = _value(draw)
+    text = _dump(value, half_as_is=draw.below(16) == 15)
+    match draw.below(16):
+        case 13:
+            return text[: draw.below(len(text) + 1)]
+        case 14:
+            return text + b" \t"
+        case 15:
+            return json.dumps(value, indent=1).encode().replace(b"\n", b"\ndata: ")
+    return text
+
+
+def _value(draw: Draw) -> object:
+    match draw.below(12):
+        case 0:
+            return _odd(draw)
+        case 1:
+            return {"error": _error(draw), **({"choices": [_choice(draw)]} if draw.flag() else {})}
+        case 2:
+            return {**_head(draw), "choices": [], "usage": _usage(draw)}
+        case 3:
+            return draw.pick(({"type": "ping"}, {"code": 1301, "msg": "x"}, {"message": "no", "status_code": 500}, {}))
+        case 4:
+            return {**_head(draw), "choices": _odd(draw)}
+    choices = [_choice(draw) for _ in range(draw.pick((1, 1, 1, 1, 2, 3)))]
+    value = {**_head(draw), "choices": choices}
+    if draw.below(8) == 7:
+        value["usage"] = _usage(draw)
+    if draw.below(8) == 7:
+        value[draw.pick(("system_fingerprint", "x_groq", "citations", "error", "object", "usage", "id"))] = _odd(draw)
+    return value
+
+
+def _head(draw: Draw) -> dict[str, object]:
+    head: dict[str, object] = {"id": "c-1", "object": "chat.completion.chunk", "created": 1_772_000_000, "model": "m-1"}
+    if draw.below(6) == 5:
+        head[draw.pick(("id", "created", "model", "object"))] = _odd(draw)
+    if draw.below(6) == 5:
+        del head[draw.pick(("id", "created", "model", "object"))]
+    return head
+
+
+def _choice(draw: Draw) -> object:
+    if draw.below(16) == 15:
+        return _odd(draw)
+    choice: dict[str, object] = {
+        "index": draw.pick((0, 0, 0, 0, 0, 1, 2)) if draw.below(8) < 7 else _odd(draw),
+        draw.pick(("delta", "delta", "delta", "delta", "message")): _delta(draw),
+        "finish_reason": draw.pick(_FINISHES) if draw.below(3) == 2 else None,
+    }
+    if draw.below(8) == 7:
+        choice[draw.pick(("logprobs", "content_filter_results", "matched_stop", "usage", "index"))] = draw.pick(
+            (_odd(draw), {"content": [{"token": "a", "logprob": -0.5}]})
+        )
+    return choice
+
+
+def _delta(draw: Draw) -> object:
+    delta: dict[str, object] = {}
+    for _ in range(draw.pick((1, 1, 1, 2, 3, 0))):
+        match draw.below(10):
+            case 0:
+                delta["role"] = draw.pick(("assistant", "assistant", "", "user", None, 1))
+            case 1:
+                delta["reasoning_content"] = draw.pick(_TEXTS)
+            case 2:
+                delta[draw.pick(("reasoning", "refusal"))] = draw.pick(_TEXTS)
+            case 3:
+                delta["tool_calls"] = [_fragment(draw) for _ in range(draw.pick((1, 1, 2, 0)))]
+            case 4:
+                delta[draw.pick(("content", "tool_calls", "annotations", "audio", "function_call"))] = _odd(draw)
+            case _:
+                delta["content"] = draw.pick(_TEXTS)
+    return delta if draw.below(16) < 15 else _odd(draw)
+
+
+def _fragment(draw: Draw) -> object:
+    call: dict[str, object] = {"index": draw.pick((0, 0, 0, 1, 2)), "function": {"arguments": _arguments(draw)}}
+    match draw.below(8):
+        case 0:
+            call.pop("index")
+        case 1:
+            call["index"] = _odd(draw)
+        case 2:
+            call["function"] = _odd(draw)
+        case 3:
+            return _odd(draw)
+    if draw.flag():
+        call["id"] = draw.pick(("call_1", "call_2", "", None, 5))
+        call["type"] = "function"
+        if isinstance(call["function"], dict):
+            call["function"]["name"] = draw.pick(("lookup", "look", "up", "", None, "جستجو"))
+    return call
+
+
+def _arguments(draw: Draw) -> object:
+    return draw.pick(("", "{", '{"q":"', "سل", "ام", '"}', "{}", '{"q":1}', "\ud83d", "\ude00", "👩\u200d", None, {"q": 1}, [], " "))
+
+
+def _error(draw: Draw) -> object:
+    known: tuple[object, ...] = (
+        "overloaded",
+        {"message": "slow down", "type": "rate_limit_error", "code": 429},
+        {"message": "bad key", "code": "invalid_api_key"},
+        {"message": "filtered", "code": "content_filter", "param": None},
+        {"code": 1301, "message": "不安全或敏感内容"},
+        {"message": {"detail": ["x"]}},
+    )
+    return draw.pick(known) if draw.below(4) < 3 else _odd(draw)
+
+
+def _usage(draw: Draw) -> object:
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    if draw.below(3) == 2:
+        name = draw.pick(("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details"))
+        usage[name] = _odd(draw)  # type: ignore[assignment]  # that it is no number is the point
+    return usage if draw.below(8) < 7 else _odd(draw)
+
+
+def _odd(draw: Draw) -> Any:
+    return draw.pick(_ODD)
