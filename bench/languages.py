@@ -3,10 +3,10 @@
     BENCH=FOLDER BENCH_HOME=FOLDER python bench/languages.py [--rounds 3] [--seconds 5]
 
 `BENCH` is the folder of the benchmark harness (`mock_vendor.py`, `load.py`, `peers/`), `BENCH_HOME` where its
-environments are; run it with the interpreter of `venvs/base` there. In Persian nearly every delta ends in a letter that a
-combining sign may follow, so Sluice rewrites every event and, at a pause longer than `hold_ms`, sends the held letter by
-itself: the second line of the table says what that costs. CPU is per event of the *vendor*, since the client gets more.
-Targets run in turn, each freshly started, on core 0; vendor and load on core 1. Loopback only.
+environments are; run it with the interpreter of `venvs/base` there. In Persian nearly every delta ends in a letter
+that a combining sign may follow, so Sluice rewrites every event and, at a pause longer than `hold_ms`, sends the held
+letter by itself: the second line of the table says what that costs. CPU is per event of the *vendor*, since the client
+gets more. Targets run in turn, each freshly started, on core 0; vendor and load on core 1. Loopback only.
 """
 
 from __future__ import annotations

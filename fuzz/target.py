@@ -24,7 +24,7 @@ from tests.support.shape import DONE, FINISHES, complaints_about
 
 _COUNT = Count(input=7, output=11)
 #: Beyond this an answer is not also read byte by byte: it takes seconds, and shorter ones show the same.
-_SMALL = 3_000
+_SMALL = 1_500
 _CLASSES = frozenset(ErrorClass)
 _SAME_FACTS = (
     "finish_reason",

@@ -36,7 +36,7 @@ from proxy.stores.metrics import Metrics
 from proxy.stores.rules import RuleWatcher, default_rules_dir, load_rules
 from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
 from proxy.upstream.clock import Clock
-from proxy.upstream.pump import Services
+from proxy.upstream.pump import PromptCount, Services
 from proxy.upstream.session import Session, Timeouts
 from proxy.upstream.tasks import Tasks
 from proxy.wire.hold import Boundary
@@ -46,18 +46,20 @@ log = structlog.get_logger()
 _BACKLOG = 4096
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
+_KEY_HEADERS = ("authorization", "api-key", "x-api-key")
 _counter: TokenCounter | None = None
 
 
 def preload() -> None:
-    """What every worker needs and no fork breaks: the tokenizer and the modules, frozen out of the garbage collector."""
+    """What every worker needs and no fork breaks: the tokenizer and the modules, frozen out of the garbage
+    collector."""
     shared_counter()
     gc.collect()
     gc.freeze()
 
 
 def shared_counter() -> TokenCounter:
-    global _counter  # noqa: PLW0603  # the one thing that forked workers share
+    global _counter  # the one thing that forked workers share
     if _counter is None:
         _counter = load_counter()
     return _counter
@@ -92,7 +94,7 @@ class Worker:
         settings = self._settings
         self._listen_to_signals()
         tasks, session, metrics = Tasks(), Session(), Metrics()
-        counting = Counting(shared_counter())
+        counting = Counting(shared_counter(), tasks)
         # The schema may have to be made: in a thread, because the loop has signals to hear meanwhile.
         ledger = await asyncio.to_thread(
             Ledger.start, settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
@@ -138,16 +140,12 @@ class Worker:
 
     async def _let_finish(self, attempts: Attempts) -> None:
         """Streams may go on for `shutdown_s`; then each gets its error event (contract C1)."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self._settings.shutdown_s
-        while attempts.open and loop.time() < end:
-            await asyncio.sleep(0.05)
-        if attempts.open:
-            log.warning("streams interrupted by shutdown", open=attempts.open)
-            attempts.interrupt()
-            end = loop.time() + _LAST_WORDS_S
-            while attempts.open and loop.time() < end:
-                await asyncio.sleep(0.02)
+        if await attempts.wait_idle(self._settings.shutdown_s):
+            return
+        log.warning("streams interrupted by shutdown", open=attempts.open)
+        attempts.interrupt()
+        if not await attempts.wait_idle(_LAST_WORDS_S):
+            log.warning("streams would not end", open=attempts.open)
 
     def _listen_to_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -187,9 +185,9 @@ class Worker:
 class Counting:
     """The counter that the pump sees: at once for short texts, else in a thread."""
 
-    def __init__(self, counter: TokenCounter) -> None:
+    def __init__(self, counter: TokenCounter, tasks: Tasks) -> None:
         self._pool = CountingPool(counter)
-        self._counter = counter
+        self._counter, self._tasks = counter, tasks
         self.name = tokenizer_id(counter)
 
     def count_now(self, pieces: list[str]) -> int | None:
@@ -198,11 +196,18 @@ class Counting:
     async def count(self, pieces: list[str]) -> int:
         return await self._pool.count(pieces)
 
-    def prompt(self, body: Mapping[str, object], size: int) -> Awaitable[int] | int:
-        """Our count of a request's prompt; for a long one it is being made when this returns."""
-        if size <= INLINE_CHARS and is_short(pieces := prompt_pieces(dict(body))):
+    def prompt(self, body: Mapping[str, object], size: int) -> PromptCount:
+        """What gives our count of a prompt at the end. A long one is being counted from now on, beside its request; a
+        short one waits, for nothing may stand between a request and its leaving."""
+        if size <= INLINE_CHARS:
+            return lambda: self._short(dict(body), size)
+        counting = self._tasks.start(self._pool.count_prompt(dict(body), size), "count prompt")
+        return lambda: counting
+
+    def _short(self, body: dict[str, object], size: int) -> Awaitable[int] | int:
+        if is_short(pieces := prompt_pieces(body)):
             return self._counter.count("\n".join(pieces))
-        return asyncio.ensure_future(self._pool.count_prompt(dict(body), size))
+        return self._pool.count_prompt(body, size)
 
     def close(self) -> None:
         self._pool.close()
@@ -255,7 +260,7 @@ def upstream(settings: UpstreamSettings) -> Upstream:
         url=base.with_path(base.path.rstrip("/") + "/chat/completions", keep_query=True),
         headers={"user-agent": "sluice", **{name.lower(): value for name, value in headers.items()}},
         credential=settings.credential,
-        secret=settings.api_key.reveal() if settings.api_key is not None else "",
+        secret=_key_of(settings),
         timeouts=Timeouts(
             deadlines.connect,
             deadlines.first_byte,
@@ -286,7 +291,16 @@ def keys(settings: Settings) -> Keys:
     return Keys({key.sha256: key.tenant for key in settings.auth.keys})
 
 
+def _key_of(settings: UpstreamSettings) -> str:
+    """Our key there, "" if there is none. Some vendors want it in a header of their own, which is configured as
+    such."""
+    if settings.api_key is not None:
+        return settings.api_key.reveal()
+    value = next((settings.headers[name] for name in _KEY_HEADERS if name in settings.headers), "")
+    return value.rpartition(" ")[2]
+
+
 def _secrets(settings: Settings) -> list[str]:
-    secrets = [u.api_key.reveal() for u in settings.upstreams.values() if u.api_key is not None]
+    secrets = [key for key in map(_key_of, settings.upstreams.values()) if key]
     password = URL(settings.ledger.url).password if "://" in settings.ledger.url else None
     return [*secrets, *([password] if password else [])]

@@ -1,7 +1,7 @@
 """The few exceptions that somebody catches.
 
-Traffic never raises: what either side sends becomes a value (an `Observation`, an `Ending`). These are for those who can
-act: the operator who wrote a wrong key (`ConfigError`, `RuleError`), the pipeline that must end one stream
+Traffic never raises: what either side sends becomes a value (an `Observation`, an `Ending`). These are for those who
+can act: the operator who wrote a wrong key (`ConfigError`, `RuleError`), the pipeline that must end one stream
 (`LimitExceeded`), and the pump that must not send `[DONE]` (`LedgerUnavailable`).
 """
 

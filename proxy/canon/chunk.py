@@ -1,8 +1,8 @@
 """The canonical, vendor-free unit of an answer: what one payload said.
 
-A dialect's reader makes these from vendor JSON, a dialect's writer turns them into a client's grammar. They are mutable
-on purpose: the stages between reader and writer trim texts in place, and a stage that changes anything clears `wire`, so
-that only bytes that are right as they came are ever passed on unparsed (design, "The fast path").
+A dialect's reader makes these from vendor JSON, a dialect's writer turns them into a client's grammar. They are
+mutable on purpose: the stages between reader and writer trim texts in place, and a stage that changes anything clears
+`wire`, so that only bytes that are right as they came are ever passed on unparsed (design, "The fast path").
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `OpenAIReader.read` takes the data of one frame and says what it is; `read_body` does the same for a plain JSON answer.
 It narrows every field once and knows the family's spellings: content as a list of parts (Mistral), usage inside
 `x_groq` or inside the choice (Moonshot), `message` where a `delta` should be (MiniMax, Perplexity), arguments as an
-object, errors as strings. It never raises, keeps no state but a counter, and decides nothing: what an error means is for
-the rules, whether an answer is complete for the pipeline. (contract W3, W4)
+object, errors as strings. It never raises, keeps no state but a counter, and decides nothing: what an error means is
+for the rules, whether an answer is complete for the pipeline. (contract W3, W4)
 """
 
 from __future__ import annotations
@@ -243,7 +243,8 @@ def _texts(body: dict[str, object]) -> tuple[dict[str, str], bool]:
 
 
 def content_parts(content: object, depth: int = 0) -> list[tuple[str, str]]:
-    """Content that is no string: a list of typed parts, as Mistral sends it (`text`, and `thinking` with parts inside)."""
+    """Content that is no string: a list of typed parts, as Mistral sends it (`text`, and `thinking` with parts
+    inside)."""
     out: list[tuple[str, str]] = []
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):

@@ -1,7 +1,7 @@
 """A chat-completions request as our clients send it, and as we send it on (contract Q1, W4).
 
-In: the body's bytes. Out: what the proxy must know of it, or the caller's mistake as a value. Fields that we do not know
-go on unchanged; usage is always asked for; a field that names an upstream is refused, wherever it hides.
+In: the body's bytes. Out: what the proxy must know of it, or the caller's mistake as a value. Fields that we do not
+know go on unchanged; usage is always asked for; a field that names an upstream is refused, wherever it hides.
 """
 
 from __future__ import annotations

@@ -3,18 +3,19 @@
 `PlainShape` knows an event of plain text again by its parsed value: same keys, same identity, nothing but a text said.
 
 A vendor's text events are one template: the same bytes around another string. `TextRun.learn` proves from one parsed
-event where that string stands; `match` then takes as many such events as stand in a row, with a handful of C-speed scans
-and one parse for all their texts together, so that their bytes can pass as they came. What does not fit the template in
-the least is left to the ordinary path, so this is never looser than it. (design, "The fast path")
+event where that string stands; `match` then takes as many such events as stand in a row, with a handful of C-speed
+scans and one parse for all their texts together, so that their bytes can pass as they came. What does not fit the
+template in the least is left to the ordinary path, so this is never looser than it. (design, "The fast path")
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
-from proxy.canon.chunk import Chunk
+from proxy.canon.chunk import NOTHING, Chunk
 
 _PROBE = '\x01"probe\\'  # a text whose encoding cannot stand in the event by chance
 _PROBE_JSON = b'\\u0001\\"probe\\\\'
@@ -80,6 +81,10 @@ class TextRun:
             bodies = bodies[: len(texts)]
         return (texts, bodies) if texts else None
 
+    def longest(self, bodies: list[bytes]) -> int:
+        """The length of the longest line of the events with these bodies."""
+        return len(self.prefix) + max(map(len, bodies)) + len(self.suffix) - 2
+
     def end_of(self, start: int, bodies: list[bytes]) -> int:
         """Where the run of these events ends."""
         count = len(bodies)
@@ -93,12 +98,14 @@ _SPEAKING = ("error", "base_resp", "x_groq")
 class PlainShape:
     """The shape of a vendor's events of plain text, learned from one that the ordinary path let pass as it came."""
 
-    __slots__ = ("_choice_keys", "_identity", "_keys")
+    __slots__ = ("_choice_extra", "_choice_keys", "_extra", "_identity", "_keys")
 
     def __init__(self, value: Mapping[str, object], choice: Mapping[str, object], chunk: Chunk) -> None:
         self._keys = frozenset(value)
         self._choice_keys = frozenset(choice)
         self._identity = (chunk.id, chunk.created, chunk.model)
+        self._extra = tuple(chunk.extra)
+        self._choice_extra = tuple(chunk.deltas[0].choice_extra)
 
     @classmethod
     def learn(cls, wire: bytes, chunk: Chunk) -> PlainShape | None:
@@ -107,6 +114,14 @@ class PlainShape:
         choice = value["choices"][0]
         plain = choice["delta"].keys() == {"content"} and value.keys().isdisjoint(_SPEAKING)
         return cls(value, choice, chunk) if plain else None
+
+    def unknown_of(self, value: Mapping[str, Any]) -> tuple[Chunk, Mapping[str, object]]:
+        """What a payload of this shape says beside its text: a chunk with its unknown fields, and those of its
+        choice."""
+        choice = value["choices"][0]
+        extra = {name: value[name] for name in self._extra} if self._extra else NOTHING
+        unknown = {name: choice[name] for name in self._choice_extra} if self._choice_extra else NOTHING
+        return Chunk([], *self._identity, extra=extra), unknown
 
     def text_of(self, value: object) -> str | None:
         """The text of a payload that has this shape, which is not empty; None for every other."""

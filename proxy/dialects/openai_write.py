@@ -1,7 +1,7 @@
 """The chat-completions grammar of our clients: canonical values in, events or one JSON body out (contract W1, W4, E).
 
-`ChatWriter` keeps what must be constant over a stream: `id`, `created` and `model` are the vendor's, from the first chunk
-that has them before the commit point, else ours; an alias is never written. Every event is one line of JSON.
+`ChatWriter` keeps what must be constant over a stream: `id`, `created` and `model` are the vendor's, from the first
+chunk that has them before the commit point, else ours; an alias is never written. Every event is one line of JSON.
 """
 
 from __future__ import annotations
@@ -117,9 +117,7 @@ def estimated_usage(count: Count) -> dict[str, object]:
     }
 
 
-def error_body(
-    verdict: Verdict, *, trace_id: str, upstream: str | None, param: str | None = None
-) -> dict[str, object]:
+def error_body(verdict: Verdict, *, trace_id: str, upstream: str | None, param: str | None = None) -> dict[str, object]:
     """The error body of the contract; `upstream` is the configured name, None if no attempt was made."""
     told: dict[str, object] | None = None
     if upstream is not None:

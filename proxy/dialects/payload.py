@@ -1,9 +1,9 @@
 """JSON text to values and back, and the narrowing of JSON values: the one door through which JSON enters.
 
-`parse_json` takes any bytes and never raises: orjson first; where that refuses, the standard library with replacement of
-bad UTF-8, since vendors do send half surrogate pairs (`"\\ud83d"`), raw control characters and integers beyond 64 bits.
-`encode_json` never raises for a value that `parse_json` gave: what no valid JSON can hold becomes U+FFFD or null, and so
-does what is nested deeper than anybody means (`MAX_DEPTH`).
+`parse_json` takes any bytes and never raises: orjson first; where that refuses, the standard library with replacement
+of bad UTF-8, since vendors do send half surrogate pairs (`"\\ud83d"`), raw control characters and integers beyond 64
+bits. `encode_json` never raises for a value that `parse_json` gave: what no valid JSON can hold becomes U+FFFD or
+null, and so does what is nested deeper than anybody means (`MAX_DEPTH`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 import orjson
 
-
-# orjson reads 1,024 levels and writes 254; the interpreter's stack, of which this takes two frames a level, holds 1,000.
+# orjson reads 1,024 levels and writes 254; the interpreter's stack, of which this takes two frames a level, holds
+# 1,000.
 MAX_DEPTH = 254
 
 

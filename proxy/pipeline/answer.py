@@ -1,18 +1,20 @@
 """The answer as the client will get it: canonical deltas in, events (or one body) out.
 
-Holds what belongs to the choices: tails, tool calls, fences, finishes. Before the commit point what is to be sent waits
-unencoded, because identity (`id`, `model`) may still come; finishes wait for the end, because vendors repeat them or say
-them too early. What passes as it came is decided here, event by event: nothing held, nothing repeated, nothing to add.
-(contract W3, W4; design "The fast path")
+Holds what belongs to the choices: tails, tool calls, fences, finishes. Before the commit point what is to be sent
+waits unencoded, because identity (`id`, `model`) may still come; finishes wait for the end, because vendors repeat
+them or say them too early. What passes as it came is decided here, event by event: nothing held, nothing repeated,
+nothing to add. (contract W3, W4; design "The fast path")
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ToolFragment
 from proxy.canon.usage import Count
 from proxy.dialects.openai_body import completion_choice, patch_completion
+from proxy.dialects.openai_run import PlainShape
 from proxy.dialects.openai_write import ChatWriter, client_usage, estimated_usage
 from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
@@ -28,7 +30,8 @@ _CHOICE_BYTES = 1024  # what the state of a choice takes
 
 
 class Answer:
-    """`feed` takes deltas in order; `take` gives what may be written. `said`: anything but a finish has come."""
+    """`feed` takes deltas in order; `take` gives what may be written. `said`: anything but a finish has come;
+    `frame_bytes`: the size of the frame that is being read, for the limit on what must be kept of it."""
 
     def __init__(self, setup: Setup, asked: Asked, writer: ChatWriter, facts: Facts) -> None:
         self._setup, self._asked, self._writer, self._facts = setup, asked, writer, facts
@@ -36,9 +39,12 @@ class Answer:
         self._out: list[bytes] = []
         self._waiting: list[_Event] | None = []  # None once committed
         self._size = 0
+        self._kept = 0
+        self.frame_bytes = 0
         self._last: Chunk | None = None
         self._body: bytes | None = None
         self._may_hold = False
+        self._plain_choice: Choice | None = None  # choice 0, while nothing but its text is being said
         self.said = False
 
     # ---- what is asked of it -------------------------------------------------------------------------------------
@@ -97,6 +103,7 @@ class Answer:
         if choice is None:
             choice = self._choices[delta.choice] = self._new_choice(delta.choice)
         self._last = choice.last = chunk
+        self._plain_choice = None
         progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
         if progress:
             self._receive(delta)
@@ -113,7 +120,7 @@ class Answer:
     def _new_choice(self, index: int) -> Choice:
         strip = self._asked.json and self._setup.strip_fences
         if self._choices:  # an upstream that opens a choice with every chunk must not outgrow the limit unseen
-            self._grow(_CHOICE_BYTES)
+            self._keep(_CHOICE_BYTES)
         return Choice(index, self._setup.boundary, self._setup.seed, FenceStrip() if strip else None)
 
     def _receive(self, delta: Delta) -> None:
@@ -128,6 +135,12 @@ class Answer:
             received += [part for part in (fragment.name, fragment.arguments) if part]
             self._grow(len(fragment.arguments) + 64)
 
+    def _keep(self, size: int) -> None:
+        """For the limit: what is kept beside the texts."""
+        self._kept += size
+        if self._kept > self._setup.max_answer_bytes:
+            raise LimitExceeded("answer", self._setup.max_answer_bytes, self._kept)
+
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > self._setup.max_answer_bytes:
@@ -140,11 +153,13 @@ class Answer:
         for fragment in delta.tools or ():
             call, _ = choice.tools.place(fragment)
             call.name = call.name or fragment.name or ""
+        if delta.logprobs is not None or delta.extra:
+            self._keep(self.frame_bytes)
         if delta.logprobs is not None:
             choice.logprobs.append(delta.logprobs)
         for name, value in delta.extra.items():
             if not is_empty(value):
-                choice.extra[name] = value
+                choice.extra[name] = _joined(choice.extra.get(name), value)
 
     # ---- events --------------------------------------------------------------------------------------------------
 
@@ -197,6 +212,9 @@ class Answer:
         texts: dict[Key, str] = dict(delta.texts.items())
         if choice.fence is not None and "content" in texts:
             texts["content"] = choice.fence.feed(texts["content"])
+        if choice.fence is not None and delta.tools and not choice.fence.decided and "content" in choice.seen:
+            # Blanks before a tool call are no beginning of JSON: the call must not wait for more text.
+            texts["content"] = texts.get("content", "") + choice.fence.finish()
         placed = [(fragment, *choice.tools.place(fragment)) for fragment in delta.tools or ()]
         if choice.open:
             keep: set[Key] = {field for field, text in texts.items() if text}
@@ -242,6 +260,7 @@ class Answer:
 
     def _emit(self, one: _Event) -> None:
         if self._waiting is not None:
+            self._keep(self.frame_bytes)
             self._waiting.append(one)
         else:
             self._encode(one)
@@ -283,7 +302,13 @@ class Answer:
     @property
     def may_pass_run(self) -> bool:
         choice = self._choices.get(0)
-        if choice is None or self._waiting is not None or not choice.role_sent or choice.open:
+        return choice is not None and not choice.open and self._may_say(choice)
+
+    def _may_say(self, choice: Choice) -> bool:
+        """May the choice's text go out with no more ado than its own hold?"""
+        if self._waiting is not None or not choice.role_sent or choice.logprobs:
+            return False
+        if any(hold.tail for key, hold in choice.holds.items() if key != "content") or "content" not in choice.holds:
             return False
         return choice.fence is None or (choice.fence.decided and not choice.fence.repaired)
 
@@ -300,19 +325,36 @@ class Answer:
                 return texts[:count]
         return texts
 
-    def pass_text(self, text: str, data: bytes) -> bool:
-        """Let one event of choice 0's text pass as it came, if it may; asked only while `may_pass_run`."""
-        hold = self._choices[0].holds["content"]
+    def say(self, text: str, data: bytes, shape: PlainShape, value: Mapping[str, Any], now: float) -> bool:
+        """One event of nothing but choice 0's text, `value` of that `shape`: let its bytes `data` pass, or hold and
+        rewrite as the ordinary path would. False, and nothing done, if it has to be the ordinary path."""
+        choice = self._plain_choice
+        if choice is None:
+            choice = self._choices.get(0)
+            if choice is None or not self._may_say(choice):
+                return False
+            self._plain_choice = choice
+        hold = choice.holds["content"]
         size = len(text) if text.isascii() else len(text.encode())
-        if not hold.would_pass(text) or self._size + size > self._setup.max_answer_bytes:
+        if self._size + size > self._setup.max_answer_bytes:
             return False
         facts = self._facts
         facts.received.append(text)
-        facts.delivered.append(text)
         facts.events_in += 1
-        facts.events_out += 1
         self._size += size
-        self._out.append(data)
+        if hold.would_pass(text):
+            facts.delivered.append(text)
+            facts.events_out += 1
+            self._out.append(data)
+            return True
+        out = choice.hold("content", text, now)
+        choice.last, unknown = shape.unknown_of(value)
+        if choice.held_since:
+            self._may_hold = True
+            facts.held_chars += len(hold.tail)
+        if out:
+            facts.delivered.append(out)
+            self._encode(_Event(choice.last, 0, {"content": out}, choice_extra=unknown))
         return True
 
     def pass_run(self, texts: list[str], data: bytes) -> None:
@@ -351,10 +393,10 @@ class Answer:
     def _end_texts(self, choice: Choice) -> None:
         if not self._asked.stream:
             return
-        if choice.fence is not None and (rest := choice.fence.finish()):
-            if out := choice.hold("content", rest, 0.0):
-                self._facts.delivered.append(out)
-                self._emit(_Event(choice.last, choice.index, {"content": out}, choice.take_logprobs(None)))
+        rest = choice.fence.finish() if choice.fence is not None else ""
+        if rest and (out := choice.hold("content", rest, 0.0)):
+            self._facts.delivered.append(out)
+            self._emit(_Event(choice.last, choice.index, {"content": out}, choice.take_logprobs(None)))
         self._release(choice, list(choice.holds))
 
     # ---- the end -------------------------------------------------------------------------------------------------
@@ -453,6 +495,19 @@ class _Event:
     ) -> None:
         self.chunk, self.choice, self.fields = chunk, choice, fields
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
+
+
+def _joined(before: object, value: object) -> object:
+    """Increments of an unknown field of the message: lists go on (annotations), a legacy function call's arguments too;
+    of anything else the last one stands."""
+    if isinstance(before, list) and isinstance(value, list):
+        before += value
+        return before
+    if isinstance(before, dict) and isinstance(value, dict):
+        one, more = before.get("arguments"), value.get("arguments")
+        if isinstance(one, str) and isinstance(more, str):
+            return {**before, **{k: v for k, v in value.items() if not is_empty(v)}, "arguments": one + more}
+    return value
 
 
 def _size(text: str) -> int:

@@ -1,9 +1,9 @@
 """The beginning of the pipeline: an upstream's bytes to frames, or to one body.
 
-The content type is a claim, the first character is a fact: vendors send JSON errors as event streams and event streams as
-text/plain. So the first non-blank byte decides whether frames or one body is read, except that an answer whose status is
-an error is always a body. Compressed bodies are inflated first. Nothing is awaited, nothing interpreted. (contract W2,
-W7; facts of vendors: JSON under 200 although a stream was asked, an event stream although none was)
+The content type is a claim, the first character is a fact: vendors send JSON errors as event streams and event streams
+as text/plain. So the first non-blank byte decides whether frames or one body is read, except that an answer whose
+status is an error is always a body. Compressed bodies are inflated first. Nothing is awaited, nothing interpreted.
+(contract W2, W7; facts of vendors: JSON under 200 although a stream was asked, an event stream although none was)
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ class Intake:
         self._ndjson = NdjsonDecoder(max_line_bytes)
         self._inflater = Inflater(encoding) if encoding not in ("", "identity") else None
         self._max_answer = max_answer_bytes
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._kept = bytearray()
         if not 200 <= status < 300:
             self.shape = Shape.ERROR_BODY
         elif "ndjson" in content_type or "jsonl" in content_type:
             self.shape = Shape.NDJSON
         else:
             self.shape = Shape.UNKNOWN
+
+    @property
+    def is_sse(self) -> bool:
+        return self.shape is Shape.SSE
 
     @property
     def plain(self) -> bool:
@@ -64,7 +67,7 @@ class Intake:
 
     @property
     def body(self) -> bytes:
-        return b"".join(self._pieces)
+        return b"" if self.shape is Shape.UNKNOWN else bytes(self._kept)
 
     def inflate(self, data: bytes) -> list[bytes]:
         return [data] if self._inflater is None else self._inflater.feed(data)
@@ -99,22 +102,22 @@ class Intake:
         return self._inflater is None or self._inflater.finish()
 
     def _first(self, data: bytes) -> list[Frame]:
-        self._pieces.append(data)
+        self._kept += data
         head = data.lstrip(_BLANK)
         if not head:
-            self._size += len(data)
-            if self._size > MAX_ERROR_BODY:  # blanks may be heartbeats (DeepSeek), their number says nothing
-                self._pieces, self._size = [self._pieces[-1][-16:]], 16
+            if len(self._kept) > MAX_ERROR_BODY:  # blanks may be heartbeats (DeepSeek), their number says nothing
+                del self._kept[:-16]
             return []
-        start = b"".join(self._pieces)
-        self._pieces, self._size = [], 0
-        self.shape = Shape.BODY if head[:1] in b'{["<' else Shape.SSE
+        start = bytes(self._kept)
+        self._kept.clear()
+        if head[:1] in b'{["<':
+            self.shape = Shape.BODY  # without the blanks, and the byte order mark that parsers refuse
+            return self.feed(start.lstrip(_BLANK))
+        self.shape = Shape.SSE
         return self.feed(start)
 
     def _keep(self, data: bytes, limit: int, *, drop: bool) -> None:
-        room = limit - self._size
+        room = limit - len(self._kept)
         if len(data) > room and not drop:
-            raise LimitExceeded("answer", limit, self._size + len(data))
-        if room > 0:
-            self._pieces.append(data[:room])
-            self._size += min(len(data), room)
+            raise LimitExceeded("answer", limit, len(self._kept) + len(data))
+        self._kept += data[:room]

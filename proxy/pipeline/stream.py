@@ -1,9 +1,9 @@
 """One attempt's stream, from the upstream's bytes to the client's, without I/O, clock or log of its own.
 
 In: the response head, reads and the moments at which they came. Out: bytes for the client, and one `Closing` with the
-facts for the ledger's row. The order is: intake (frames) -> reader (chunks) -> rules (errors) -> per choice: tool calls,
-fence, hold -> writer (events). Three things happen once: the commit point (first progress: from then on errors are
-events), the verdict (the first error ends the stream), and the closing.
+facts for the ledger's row. The order is: intake (frames) -> reader (chunks) -> rules (errors) -> per choice: tool
+calls, fence, hold -> writer (events). Three things happen once: the commit point (first progress: from then on errors
+are events), the verdict (the first error ends the stream), and the closing.
 
 The row must be durable before the seal goes out: `finish` says what may be written before it, `seal` what after it.
 Nothing is awaited here; a caller that loses its client or its upstream says so through `finish`. (contract W1-W6, L1)
@@ -11,6 +11,7 @@ Nothing is awaited here; a caller that loses its client or its upstream says so 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ from proxy.canon.verdict import Observation, Phase, Verdict
 from proxy.dialects.openai_read import OpenAIReader, speaks_of_error
 from proxy.dialects.openai_run import PlainShape, TextRun
 from proxy.dialects.openai_write import ChatWriter, error_body
-from proxy.dialects.payload import BROKEN, encode_json, parse_json
+from proxy.dialects.payload import BROKEN, as_mapping, encode_json, parse_json
 from proxy.errors import LimitExceeded
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
@@ -47,6 +48,7 @@ _BITE = 2048  # how far to read event by event before the template of a run is t
 _LEARNINGS = 4  # templates to learn in vain before a stream is known to have none
 _MAX_ASIDE = 64 * 1024
 _MARK = b"[DONE]"
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 class Pipeline:
@@ -97,9 +99,9 @@ class Pipeline:
         intake = self._intake
         assert intake is not None, "head comes before the body"
         self.facts.bytes_in += len(data)
-        if self._answer.held:
-            self._answer.tick(now)
         try:
+            if self._answer.held:
+                self._answer.tick(now)
             if intake.plain:
                 self._feed(intake, data, now)
             else:
@@ -138,11 +140,11 @@ class Pipeline:
                 return
         start = 0
         self._many = size > _BITE
-        if intake.shape is not Shape.SSE:
+        if not intake.is_sse:
             if intake.shape is Shape.UNKNOWN and size > _BITE:
                 start = _BITE
                 self._take(intake, data[:start], now)
-            if intake.shape is not Shape.SSE:
+            if not intake.is_sse:
                 self._take(intake, data[start:], now)
                 return
         while start < size and not self.over:
@@ -151,7 +153,7 @@ class Pipeline:
                 if start == size:
                     return
             cut = size
-            if self._learnings and size - start > _BITE or self._run is not None and not intake.sse.at_boundary:
+            if (self._learnings and size - start > _BITE) or (self._run is not None and not intake.sse.at_boundary):
                 # To the end of the event that is open, or a bite further: then the template is tried again.
                 found = data.find(b"\n\n", start if not intake.sse.at_boundary else start + _BITE)
                 cut = found + 2 if found >= 0 else size
@@ -162,6 +164,8 @@ class Pipeline:
         """A read that is one event, as vendors send them: let it pass if it is plain text. One parse in any case."""
         if not intake.sse.at_boundary or not data.startswith(b"data: {") or not data.endswith(b"}\n\n"):
             return False
+        if len(data) - 2 > self.setup.max_line_bytes:
+            return False
         wire = data[6:-2]
         if b"\n" in wire or b"\r" in wire:
             return False
@@ -169,18 +173,29 @@ class Pipeline:
             value = orjson.loads(wire)
         except orjson.JSONDecodeError:
             return False
-        assert self._plain is not None
-        text = self._plain.text_of(value)
-        if text is not None and self._answer.may_pass_run and self._answer.pass_text(text, data):
-            self.progress_at = now
-            return True
-        self._payload(self._reader.read_value(value, wire, None), Frame(wire), now)
+        if not self._say(value, data, now):
+            self._payload(self._reader.read_value(value, wire, None), Frame(wire), now)
+        return True
+
+    def _say(self, value: object, data: bytes, now: float) -> bool:
+        """The event `data` if it is nothing but text, of the shape that is known."""
+        shape = self._plain
+        text = shape.text_of(value) if shape is not None else None
+        if shape is None or text is None or not self._answer.say(text, data, shape, as_mapping(value), now):
+            return False
+        self.progress_at = now
         return True
 
     def _pass_run(self, run: TextRun, data: bytes, start: int, now: float) -> int:
         """Let events pass that are the template with other text; returns where they end."""
         found = run.match(data, start) if self._answer.may_pass_run else None
         texts = self._answer.passing(found[0]) if found is not None else []
+        if (
+            found is not None
+            and len(data) - start > self.setup.max_line_bytes
+            and run.longest(found[1]) > self.setup.max_line_bytes
+        ):
+            texts = []
         if found is None or not texts:
             self._learnings -= 1
             self._run = None
@@ -194,23 +209,15 @@ class Pipeline:
     # ---- frames --------------------------------------------------------------------------------------------------
 
     def _take(self, intake: Intake, data: bytes, now: float) -> None:
-        """The frames of these bytes. What stands behind the end mark is never looked at, also where the same read brought
-        it (contract W2): so bytes in which the mark may end go in line by line."""
-        if (intake.sse.at_boundary or intake.shape not in (Shape.SSE, Shape.UNKNOWN)) and _MARK not in data:
-            self._frames(intake.feed(data), now)
-            return
-        start = 0
-        for line in data.splitlines(keepends=True):
-            self._frames(intake.feed(line), now)
-            start += len(line)
-            if self.over:
-                return
-            if intake.shape not in (Shape.SSE, Shape.UNKNOWN) or (
-                intake.sse.at_boundary and data.find(_MARK, start) < 0
-            ):
-                break
-        if start < len(data):
-            self._frames(intake.feed(data[start:]), now)
+        """The frames of these bytes. What stands behind the end mark is never looked at, also where the same read
+        brought it (contract W2): so where the mark may stand, bytes go in line by line."""
+        start, size = 0, len(data)
+        while start < size and not self.over:
+            cut = size
+            if intake.shape in (Shape.SSE, Shape.UNKNOWN):
+                cut = _safe_cut(data, start, intake.sse.at_boundary)
+            self._frames(intake.feed(data[start:cut] if cut - start < size else data), now)
+            start = cut
 
     def _frames(self, frames: list[Frame], now: float) -> None:
         for frame in frames:
@@ -224,11 +231,24 @@ class Pipeline:
         if frame.comments:
             self._comments = tuple(c.decode("utf-8", "replace") for c in frame.comments)
             self.facts.notes.setdefault("comment", self._comments[0])
+        if self._plain is not None and frame.lines == 1 and frame.event is None and self._plain_frame(frame, now):
+            return
+        self._answer.frame_bytes = len(frame.data)
         parsed = self._reader.read(frame.data, frame.event, frame.lines == 1)
         if isinstance(parsed, Malformed):
             self._malformed(parsed, frame, now)
             return
         self._payload(parsed, frame, now)
+
+    def _plain_frame(self, frame: Frame, now: float) -> bool:
+        """As `_pass_one`, for an event that did not come in a read of its own."""
+        try:
+            value = orjson.loads(frame.data)
+        except orjson.JSONDecodeError:
+            return False
+        if not self._say(value, event(frame.data), now):
+            self._payload(self._reader.read_value(value, frame.data, None), frame, now)
+        return True
 
     def _payload(self, parsed: Parsed, frame: Frame, now: float) -> None:
         match parsed:
@@ -285,7 +305,7 @@ class Pipeline:
             facts.vendor_response_id = chunk.id
         if chunk.extra:
             tier = chunk.extra.get("service_tier")
-            if isinstance(tier, str):
+            if isinstance(tier, str) and facts.service_tier is None:
                 facts.service_tier = tier
         if not self.committed:
             self._writer.adopt(chunk)
@@ -430,7 +450,8 @@ class Pipeline:
                     self._fail(verdict, Ending.VENDOR_ERROR)
 
     def leave(self) -> None:
-        """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is delivered."""
+        """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is
+        delivered."""
         if not self._answer.finished and self.verdict is None:
             self._left = (len(self.facts.delivered) if self.committed else 0, self.facts.events_out)
 
@@ -573,8 +594,21 @@ def error_head(verdict: Verdict) -> Head:
     return Head(verdict.status, "application/json", headers)
 
 
+def _safe_cut(data: bytes, start: int, at_boundary: bool) -> int:
+    """How far from `start` there is no end mark, or to the end of the line if it may be in this one."""
+    if at_boundary:
+        mark = data.find(_MARK, start)
+        if mark < 0:
+            return len(data)
+        if (before := data.rfind(b"\n", start, mark) + 1) > start:
+            return before
+    end = _LINE_END.search(data, start)
+    return end.end() if end is not None else len(data)
+
+
 def _without(secret: str, verdict: Verdict) -> Verdict:
-    """Vendors quote the key that they refuse: ours must not reach a caller, whatever it looks like (contract Q2, L3)."""
+    """Vendors quote the key that they refuse: ours must not reach a caller, whatever it looks like (contract Q2,
+    L3)."""
 
     def struck(text: str | None) -> str | None:
         return text.replace(secret, "***") if text is not None else None

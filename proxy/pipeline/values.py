@@ -27,7 +27,8 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One attempt. `upstream` is the configured name, `model` the name asked of it; `seed` (hex) makes the ids that a
-    vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds; `secret` is our key there, which no answer may show."""
+    vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds;
+    `secret` is our key there, which no answer may show."""
 
     profile: VendorProfile
     upstream: str
@@ -83,8 +84,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The end of a stream: write `tail`, make the row durable, write the pipeline's `seal`. `verdict` is None if the answer
-    is complete or nobody is there to be told."""
+    """The end of a stream: write `tail`, make the row durable, write the pipeline's `seal`. `verdict` is None if the
+    answer is complete or nobody is there to be told."""
 
     ending: Ending
     tail: bytes

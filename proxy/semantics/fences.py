@@ -1,8 +1,11 @@
 """The markdown fence around an answer for which JSON was asked (contract C4, `json.repair: fences`).
 
 Text in, text out, for one choice. The head of the answer is held until its first non-blank characters show whether a
-fence opens; if one does, the opening line is dropped, and at the end the closing fence with the blanks around it. A
-fence inside the JSON stays: only what nothing but blanks follows is dropped. `decided` is False while the head is held.
+fence opens around JSON; if one does, the opening line is dropped, and at the end the closing fence with the blanks
+around it. A fence inside the JSON stays: only what nothing but blanks follows is dropped. `decided` is False while the
+head is held. What comes out, joined, does not depend on how the text was cut.
+
+A model that writes blanks without end is a known fault of JSON modes: they are kept in pieces and looked at once.
 """
 
 from __future__ import annotations
@@ -10,11 +13,11 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
-_OPEN = re.compile(r"\s*```[ \t]*[A-Za-z0-9_+-]*[ \t]*\r?\n?")
-_MAY_OPEN = re.compile(r"\s*(?:`{0,2}|```[ \t]*[A-Za-z0-9_+-]*[ \t]*\r?)\Z")
-_MAY_CLOSE = re.compile(r"\s*(?:`{1,2}|```\s*)?\Z")
-_CLOSE = re.compile(r"\s*```\s*\Z")
 _MAX_HEAD = 64  # no language name is longer; a head that goes on is no fence
+_MAX_TICKS = 64  # no fence is longer; what is, was made to be held
+_OPEN = re.compile(r"`{3,16}[ \t]*[A-Za-z0-9_+-]*[ \t]*\r?\n?")
+_MAY_OPEN = re.compile(r"(?:`{0,16}|`{3,16}[ \t]*[A-Za-z0-9_+-]*[ \t]*(?:\r?\n)?\s*)\Z")
+_JSON_BEGINS = frozenset('{["-tfn0123456789')
 
 
 class _State(Enum):
@@ -26,11 +29,12 @@ class _State(Enum):
 class FenceStrip:
     """`feed` returns what may leave; `finish` the rest. `repaired` tells whether a fence was removed."""
 
-    __slots__ = ("_held", "_state", "repaired")
+    __slots__ = ("_head", "_held", "_state", "repaired")
 
     def __init__(self) -> None:
         self._state = _State.HEAD
-        self._held = ""
+        self._head = ""  # from the first non-blank character
+        self._held: list[str] = []  # HEAD: the blanks before it; FENCED: what may be the closing fence
         self.repaired = False
 
     @property
@@ -44,36 +48,51 @@ class FenceStrip:
             case _State.FENCED:
                 return self._body(text)
             case _State.HEAD:
-                return self._head(text)
+                return self._begin(text)
 
     def finish(self) -> str:
-        held, self._held = self._held, ""
+        held = "".join((*self._held, self._head))
+        self._held, self._head = [], ""
         if self._state is _State.FENCED:
-            return _CLOSE.sub("", held)
+            bare = held.rstrip()
+            inner = bare.rstrip("`")
+            return inner.rstrip() if len(bare) - len(inner) >= 3 else held
         self._state = _State.PLAIN
         return held
 
-    def _head(self, text: str) -> str:
-        self._held += text
-        if _MAY_OPEN.match(self._held) and len(self._held.lstrip()) <= _MAX_HEAD:
+    def _begin(self, text: str) -> str:
+        if not self._head:
+            self._head = text.lstrip()
+            self._held.append(text[: len(text) - len(self._head)])
+        else:
+            self._head += text
+        if _MAY_OPEN.match(self._head) and len(self._head) <= _MAX_HEAD:
             return ""
-        head, self._held = self._held, ""
-        opening = _OPEN.match(head)
-        if opening is None or not _looks_like_json(head[opening.end() :]):
-            self._state = _State.PLAIN
-            return head
+        opening = _OPEN.match(self._head)
+        rest = self._head[opening.end() :] if opening is not None else ""
+        if opening is None or rest.lstrip()[:1] not in _JSON_BEGINS | {""}:
+            return self.finish()
         self._state = _State.FENCED
         self.repaired = True
-        return self._body(head[opening.end() :])
+        self._held, self._head = [], ""
+        return self._body(rest)
 
     def _body(self, text: str) -> str:
         """Hold back what could be the closing fence, with the blanks before it."""
-        text = self._held + text
-        tail = _MAY_CLOSE.search(text, max(0, len(text.rstrip().rstrip("`").rstrip())))
-        cut = tail.start() if tail is not None else len(text)
-        self._held = text[cut:]
+        if text.isspace():
+            self._held.append(text)
+            return ""
+        text = "".join((*self._held, text))
+        cut = _start_of_closing(text)
+        self._held = [text[cut:]]
         return text[:cut]
 
 
-def _looks_like_json(rest: str) -> bool:
-    return rest.lstrip()[:1] in ("{", "[", '"', "-", "t", "f", "n", "") or rest.lstrip()[:1].isdigit()
+def _start_of_closing(text: str) -> int:
+    """Where the end of the text begins that would be dropped if nothing came after it but blanks and backticks."""
+    bare = text.rstrip()
+    inner = bare.rstrip("`")
+    ticks = len(bare) - len(inner)
+    if ticks > _MAX_TICKS or (0 < ticks < 3 and len(bare) < len(text)):
+        return len(bare)
+    return len(inner.rstrip()) if ticks else len(bare)

@@ -1,8 +1,8 @@
 """Tool calls put in order: fragments as vendors send them in, slots with one id, one name and whole arguments out.
 
-Vendors give every parallel call index 0, leave the index out, repeat the id on each fragment, send a name again as "" or
-send no arguments at all. A client joins fragments by index, so each call gets one slot here, its id and name are said
-once, and a call that ends without arguments gets `{}`. Knows no vendor; one object per choice. (contract W4)
+Vendors give every parallel call index 0, leave the index out, repeat the id on each fragment, send a name again as ""
+or send no arguments at all. A client joins fragments by index, so each call gets one slot here, its id and name are
+said once, and a call that ends without arguments gets `{}`. Knows no vendor; one object per choice. (contract W4)
 """
 
 from __future__ import annotations

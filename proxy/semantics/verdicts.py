@@ -1,4 +1,5 @@
-"""Verdicts that need no vendor's words: cuts, deadlines, limits, our own failures and the caller's mistakes (contract E).
+"""Verdicts that need no vendor's words: cuts, deadlines, limits, our own failures and the caller's mistakes (contract
+E).
 
 Only values are made here. The `code` of each is stable: frontends and alerts may rely on it.
 """

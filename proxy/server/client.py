@@ -1,8 +1,8 @@
 """The client's side of one attempt over aiohttp: the `Client` that the pump writes to.
 
-`write` waits while the client does not read (contract W7). The `_now` methods are for the clock, which cannot wait: they
-run aiohttp's coroutine up to its first suspension, and it suspends only to wait for a slow client, after the bytes have
-been handed to the transport in order; `ready` says that even this will not happen.
+`write` waits while the client does not read (contract W7). The `_now` methods are for the clock, which cannot wait:
+they run aiohttp's coroutine up to its first suspension, and it suspends only to wait for a slow client, after the
+bytes have been handed to the transport in order; `ready` says that even this will not happen.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Routes:
             return refusal(verdicts.invalid(code, message, status), caller)
         except ConnectionError:
             raise
-        except Exception as error:  # noqa: BLE001  # the last net: logged, and told as the contract says
+        except Exception as error:  # the last net: logged, and told as the contract says
             caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
             log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
             message = "The proxy failed to handle this request."

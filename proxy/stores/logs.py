@@ -1,7 +1,8 @@
 """Logs: one JSON object a line on standard output, with secrets struck out after rendering (contract L3).
 
 Striking out works on the rendered line, so it does not matter how a secret came into it: as a value, in a URL, in the
-text of an exception or of one that caused it. What the standard library logs (aiohttp's own complaints) takes the same way.
+text of an exception or of one that caused it. What the standard library logs (aiohttp's own complaints) takes the same
+way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Prometheus metrics of a worker, summed over workers in multiprocess mode (contract C1).
 
-Everything is counted once per attempt, never per event. Labels are bounded: configured names, the contract's classes and
-endings. In multiprocess mode (`PROMETHEUS_MULTIPROC_DIR` set before this module is imported) each worker writes its own
-files and any worker can render the sum.
+Everything is counted once per attempt, never per event. Labels are bounded: configured names, the contract's classes
+and endings. In multiprocess mode (`PROMETHEUS_MULTIPROC_DIR` set before this module is imported) each worker writes
+its own files and any worker can render the sum.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ read when an attempt begins, so an attempt keeps the rule set that was current t
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from yarl import URL
@@ -21,7 +22,7 @@ from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.rule import RuleSet
 from proxy.upstream.ids import new_id
-from proxy.upstream.pump import Client, Pump, Services
+from proxy.upstream.pump import Client, PromptCount, Pump, Services
 from proxy.upstream.session import Exchange, Session, Stopped, Timeouts
 from proxy.wire.hold import Boundary
 
@@ -81,17 +82,28 @@ class Attempts:
         services: Services,
         shaping: Shaping,
         rules: Callable[[], RuleSet],
-        count_prompt: Callable[[Mapping[str, object], int], Awaitable[int] | int],
+        count_prompt: Callable[[Mapping[str, object], int], PromptCount],
     ) -> None:
         self.routes = routes
         self._session, self._services, self._shaping = session, services, shaping
         self._rules, self._count_prompt = rules, count_prompt
         self._running: set[Pump] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def open(self) -> int:
         """How many attempts run now."""
         return len(self._running)
+
+    async def wait_idle(self, timeout_s: float) -> bool:
+        """Wait until no attempt runs; False if one still does after that time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def route(self, alias: str) -> Target | None:
         return self.routes.get(alias)
@@ -108,6 +120,7 @@ class Attempts:
         count = self._count_prompt(request.body, request.size)
         pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
         self._running.add(pump)
+        self._idle.clear()
         services.watcher.opened(upstream.name)
         try:
             await pump.run(
@@ -115,6 +128,8 @@ class Attempts:
             )
         finally:
             self._running.discard(pump)
+            if not self._running:
+                self._idle.set()
         return None
 
     async def _open(self, upstream: Upstream, headers: Mapping[str, str], body: bytes) -> Exchange | Stop:
@@ -178,4 +193,4 @@ class Attempts:
             if name in caller.headers:
                 headers[name] = caller.headers[name]
         # Last, so that what the operator configured wins over what a caller sent.
-        return headers | upstream.headers
+        return {**headers, **upstream.headers}

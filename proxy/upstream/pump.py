@@ -1,15 +1,16 @@
 """One attempt: reads, deadlines and the client's leaving go into the pipeline, its bytes go to the client.
 
 The pump owns no decision. It awaits two things only, a read and a write, so a slow client slows its own upstream (W7);
-it is told of passed deadlines and due tails by the clock, synchronously; cancellation means that the client has left (W8).
-Whatever happens, the attempt ends once: `Pipeline.finish`, the counts, the ledger's row, and only then the seal (L1).
+it is told of passed deadlines and due tails by the clock, synchronously; cancellation means that the client has left
+(W8). Whatever happens, the attempt ends once: `Pipeline.finish`, the counts, the ledger's row, and only then the seal
+(L1).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -23,6 +24,7 @@ from proxy.metering.ledger import AttemptClose, AttemptOpen, LedgerStore
 from proxy.pipeline import EVENT_STREAM, Closing, Facts, Head, Pipeline
 from proxy.upstream.clock import Clock
 from proxy.upstream.session import Exchange, Stopped, Timeouts
+from proxy.upstream.struck import struck, struck_text
 from proxy.upstream.tasks import Tasks
 from proxy.wire.encode import KEEP_ALIVE
 
@@ -69,6 +71,10 @@ class Counter(Protocol):
     async def count(self, pieces: list[str]) -> int: ...
 
 
+# Gives our count of a request's prompt, when it is asked for at the end.
+PromptCount = Callable[[], Awaitable[int] | int]
+
+
 class Watcher(Protocol):
     """Metrics: told once per attempt."""
 
@@ -98,7 +104,8 @@ class _At(Enum):
 
 
 class Pump:
-    """Runs one attempt from the open exchange to its closing. `input_count` is our count of the prompt, in the making."""
+    """Runs one attempt from the open exchange to its closing. `input_count` is our count of the prompt, in the
+    making."""
 
     def __init__(
         self,
@@ -107,7 +114,7 @@ class Pump:
         row: AttemptOpen,
         timeouts: Timeouts,
         services: Services,
-        input_count: Awaitable[int] | int,
+        input_count: PromptCount,
         *,
         drain: bool = False,
     ) -> None:
@@ -183,7 +190,7 @@ class Pump:
             raise
         except ConnectionError:
             self.leave()
-        except Exception as error:  # noqa: BLE001  # an invariant of ours broke: this one stream ends, loudly
+        except Exception as error:  # an invariant of ours broke: this one stream ends, loudly
             log.error("attempt failed", trace_id=self._row.trace_id, error=type(error).__name__, exc_info=error)
             await self._close_broken()
         finally:
@@ -352,7 +359,8 @@ class Pump:
     async def _count(self) -> tuple[Count, int]:
         """Our count of prompt and answer, and of what the client got of it (contract L2)."""
         facts = self._pipeline.facts
-        prompt = self._input_count if isinstance(self._input_count, int) else await self._input_count
+        asked = self._input_count()
+        prompt = asked if isinstance(asked, int) else await asked
         output = await self._count_pieces(facts.received)
         same = facts.delivered == facts.received
         return Count(prompt, output), output if same else await self._count_pieces(facts.delivered)
@@ -368,7 +376,7 @@ class Pump:
         now = self._loop.time()
         first = facts.first_progress_at
         headers = self._exchange.headers if self._exchange is not None else {}
-        return AttemptClose(
+        row = AttemptClose(
             attempt_id=self._row.attempt_id,
             ended_at=time.time(),
             ending=closing.ending,
@@ -395,6 +403,9 @@ class Pump:
             events_out=facts.events_out,
             notes=facts.notes,
         )
+        if secret := self._pipeline.setup.secret:
+            _strike_out(row, secret)
+        return row
 
     def leave(self) -> None:
         """The client has left: end the upstream request, or read it to its end, and close the row (contract W8)."""
@@ -451,7 +462,7 @@ class Pump:
             try:
                 await self._close(Stop.INTERNAL, b"")
                 return
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 log.error("closing failed", trace_id=self._row.trace_id, error=type(error).__name__, exc_info=error)
         if not self._row_sent:
             self._row_sent = True
@@ -469,3 +480,15 @@ class Pump:
             await self._client.finish(body)
         else:
             self._client.answer(head, body)
+
+
+def _strike_out(row: AttemptClose, secret: str) -> None:
+    """A vendor may throw our key back wherever it may write."""
+    row.served_model = struck_text(row.served_model, secret)
+    row.service_tier = struck_text(row.service_tier, secret)
+    row.vendor_request_id = struck_text(row.vendor_request_id, secret)
+    row.vendor_response_id = struck_text(row.vendor_response_id, secret)
+    row.finish_reason = struck_text(row.finish_reason, secret)
+    row.vendor_usage = struck(row.vendor_usage, secret)
+    if row.notes:
+        row.notes = {struck_text(name, secret) or "": struck(note, secret) for name, note in row.notes.items()}

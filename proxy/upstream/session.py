@@ -1,8 +1,9 @@
 """One vendor request over aiohttp: open it, yield reads, and turn every failure into a `Stop`.
 
-No aiohttp exception leaves this module and no deadline is set in aiohttp but that of connecting: the others are ours, on
-the clock of `upstream.clock`, which ends a waiting read through `interrupt`. Bodies stay compressed here (the pipeline
-inflates), redirects are not followed, cookies are not kept, proxies of the environment are not used. (contract Q2, W6)
+No aiohttp exception leaves this module and no deadline is set in aiohttp but that of connecting: the others are ours,
+on the clock of `upstream.clock`, which ends a waiting read through `interrupt`. Bodies stay compressed here (the
+pipeline inflates), redirects are not followed, cookies are not kept, proxies of the environment are not used.
+(contract Q2, W6)
 """
 
 from __future__ import annotations
