@@ -49,7 +49,14 @@ def ledger() -> None:
 
 @ledger.command()
 @click.option("--config", "config_file", type=click.Path(path_type=Path), default="sluice.yaml", show_default=True)
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    help="parquet is not built yet.",
+)
 @click.option("--since", type=Moment(), metavar="T", help="Attempts that started at T or later.")
 @click.option("--until", type=Moment(), metavar="T", help="Attempts that started before T.")
 @click.option("--json", "as_json", is_flag=True, help="Say how many in JSON.")

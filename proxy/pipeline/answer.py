@@ -208,6 +208,7 @@ class Answer:
         self._emit(_Event(chunk or choice.last, choice.index, _ROLE, wire=chunk.wire if chunk is not None else None))
 
     def _rewrite(self, chunk: Chunk, delta: Delta, choice: Choice, now: float) -> None:
+        self._facts.altered = True
         fields: dict[str, object] = {}
         texts: dict[Key, str] = dict(delta.texts.items())
         if choice.fence is not None and "content" in texts:
@@ -347,6 +348,7 @@ class Answer:
             facts.events_out += 1
             self._out.append(data)
             return True
+        facts.altered = True
         out = choice.hold("content", text, now)
         choice.last, unknown = shape.unknown_of(value)
         if choice.held_since:
@@ -410,6 +412,7 @@ class Answer:
             if self._asked.stream:
                 self._end_choice(choice)
         if not self._asked.stream:
+            self._facts.altered = self._asked.json
             self._facts.delivered += self._stripped_pieces() if self._asked.json else self._facts.received
 
     def _stripped_pieces(self) -> list[str]:

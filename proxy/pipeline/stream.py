@@ -44,7 +44,7 @@ from proxy.wire.encode import DONE, event
 from proxy.wire.frame import Frame
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
-_BITE = 2048  # how far to read event by event before the template of a run is tried again
+_BITE = 2048  # a longer read holds many events: a run of them may be alike
 _LEARNINGS = 4  # templates to learn in vain before a stream is known to have none
 _MAX_ASIDE = 64 * 1024
 _MARK = b"[DONE]"
@@ -141,8 +141,8 @@ class Pipeline:
         start = 0
         self._many = size > _BITE
         if not intake.is_sse:
-            if intake.shape is Shape.UNKNOWN and size > _BITE:
-                start = _BITE
+            if intake.shape is Shape.UNKNOWN and size > _BITE and (found := data.find(b"\n\n")) >= 0:
+                start = found + 2
                 self._take(intake, data[:start], now)
             if not intake.is_sse:
                 self._take(intake, data[start:], now)
@@ -154,8 +154,8 @@ class Pipeline:
                     return
             cut = size
             if (self._learnings and size - start > _BITE) or (self._run is not None and not intake.sse.at_boundary):
-                # To the end of the event that is open, or a bite further: then the template is tried again.
-                found = data.find(b"\n\n", start if not intake.sse.at_boundary else start + _BITE)
+                # To the end of this event: then the template is tried again, or learned.
+                found = data.find(b"\n\n", start)
                 cut = found + 2 if found >= 0 else size
             self._take(intake, data[start:cut] if cut - start < size else data, now)
             start = cut
@@ -510,6 +510,7 @@ class Pipeline:
         if self._left is not None:
             self._answer.take()
             del facts.delivered[self._left[0] :]
+            facts.altered = True
             facts.events_out = self._left[1]
             return Closing(ending, b"", verdict)
         if ending is Ending.COMPLETED:
@@ -518,6 +519,7 @@ class Pipeline:
             self._close_with(verdict)
         elif not self.committed:
             facts.delivered.clear()
+            facts.altered = True
         return Closing(ending, self._answer.take() if self.streaming else b"", verdict)
 
     def _complete(self) -> None:
@@ -537,6 +539,7 @@ class Pipeline:
         self.verdict = verdict
         if not self.committed:
             facts.delivered.clear()
+            facts.altered = True
         else:
             self._answer.release()
         if self.streaming:

@@ -56,7 +56,8 @@ class Head:
 @dataclass(slots=True)
 class Facts:
     """What the row will say. `received` is what the vendor sent, `delivered` what was written for the client, both as
-    pieces of text to be counted and then forgotten (contract L3). Moments are on the clock that `feed` is given."""
+    pieces of text to be counted and then forgotten (contract L3); they are equal unless `altered`. Moments are on the
+    clock that `feed` is given."""
 
     ending: Ending | None = None
     upstream_status: int | None = None
@@ -77,6 +78,7 @@ class Facts:
     replaced: int = 0
     held_chars: int = 0
     unmapped: bool = False
+    altered: bool = False
     notes: dict[str, object] = field(default_factory=dict)
     received: list[str] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)

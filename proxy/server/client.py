@@ -14,7 +14,7 @@ from aiohttp import web
 from proxy.pipeline import Head
 
 # Buffering proxies in front of us would hold events back (nginx reads the first, caches the second).
-_STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+_STREAM_HEADERS = {"server": "sluice", "cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 class HttpClient:
@@ -55,7 +55,8 @@ class HttpClient:
         await self._stream.write_eof(data)
 
     def answer(self, head: Head, body: bytes) -> None:
-        headers = {"content-type": head.content_type, "x-trace-id": self._trace_id, **head.headers}
+        trace = {"server": "sluice", "x-trace-id": self._trace_id}
+        headers = {"content-type": head.content_type, **trace, **head.headers}
         self.response = web.Response(status=head.status, headers=headers, body=body)
 
 

@@ -6,7 +6,7 @@ Everything that can go wrong before an attempt is answered with the error body o
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
@@ -23,6 +23,8 @@ from proxy.server.identity import Keys, identify
 from proxy.upstream.attempts import Attempts, Caller
 
 log = structlog.get_logger()
+
+_SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -44,14 +46,16 @@ class Routes:
         self._started = int(time.time())
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=self._max_request_bytes, middlewares=[self._guard])
-        app.router.add_post("/v1/chat/completions", self.chat)
-        app.router.add_get("/v1/models", self.models)
-        app.router.add_get("/v1/models/{model:.+}", self.model)
-        app.router.add_get("/healthz", self.healthz)
-        app.router.add_get("/readyz", self.readyz)
-        app.router.add_get("/metrics", self.metrics)
-        app.on_response_prepare.append(_sign)
+        # No middleware and no signal: aiohttp would build their chain for each request.
+        app = web.Application(client_max_size=self._max_request_bytes)
+        add = app.router.add_route
+        add("POST", "/v1/chat/completions", self._guarded(self.chat))
+        add("GET", "/v1/models", self._guarded(self.models))
+        add("GET", "/v1/models/{model:.+}", self._guarded(self.model))
+        add("GET", "/healthz", self._guarded(self.healthz))
+        add("GET", "/readyz", self._guarded(self.readyz))
+        add("GET", "/metrics", self._guarded(self.metrics))
+        add("*", "/{path:.*}", self._guarded(self.nowhere))
         return app
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
@@ -62,10 +66,7 @@ class Routes:
             return refusal(_bad_key(), caller)
         if self._stopping():
             return refusal(verdicts.of_stop(Stop.SHUTDOWN, None), caller)
-        try:
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), caller)
+        body = await request.read()
         parsed = parse_chat_request(body)
         if isinstance(parsed, BadRequest):
             return refusal(verdicts.invalid(parsed.code, parsed.message, parsed.status), caller, parsed.param)
@@ -99,14 +100,18 @@ class Routes:
         return _json(self._listed(alias), caller)
 
     async def healthz(self, _: web.Request) -> web.StreamResponse:
-        return web.Response(text="alive\n")
+        return web.Response(text="alive\n", headers=_SERVER)
 
     async def readyz(self, _: web.Request) -> web.StreamResponse:
-        return web.Response(text="ready\n") if self._ready() else web.Response(status=503, text="not ready\n")
+        return (
+            web.Response(text="ready\n", headers=_SERVER)
+            if self._ready()
+            else web.Response(status=503, text="not ready\n", headers=_SERVER)
+        )
 
     async def metrics(self, _: web.Request) -> web.StreamResponse:
         body, content_type = self._render_metrics()
-        return web.Response(body=body, headers={"content-type": content_type})
+        return web.Response(body=body, headers={"content-type": content_type, **_SERVER})
 
     def _listed(self, alias: str) -> dict[str, object]:
         return {"id": alias, "object": "model", "created": self._started, "owned_by": "sluice"}
@@ -120,45 +125,47 @@ class Routes:
     def _too_large(self) -> str:
         return f"The request body is larger than the {self._max_request_bytes} bytes allowed here."
 
-    @web.middleware
-    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """No answer without the contract's error body: unknown paths and methods, and failures of our own."""
-        try:
-            return await handler(request)
-        except web.HTTPException as error:
-            caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
-            status = 413 if error.status == 413 else 404
-            code, message = "not_found", f"There is no {request.method} {request.path} here."
-            if status == 413:
-                code, message = "request_too_large", self._too_large()
-            return refusal(verdicts.invalid(code, message, status), caller)
-        except ConnectionError:
-            raise
-        except Exception as error:  # the last net: logged, and told as the contract says
-            caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
-            log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
-            message = "The proxy failed to handle this request."
-            return refusal(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message), caller)
+    async def nowhere(self, request: web.Request) -> web.StreamResponse:
+        message = f"There is no {request.method} {request.path} here."
+        return refusal(verdicts.invalid("not_found", message, 404), _stranger(request))
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """No answer without the contract's error body and a trace id, also where we fail ourselves."""
+
+        async def _guard(request: web.Request) -> web.StreamResponse:
+            try:
+                response = await handler(request)
+            except web.HTTPRequestEntityTooLarge:
+                return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), _stranger(request))
+            except ConnectionError:
+                raise
+            except Exception as error:  # the last net: logged, and told as the contract says
+                caller = _stranger(request)
+                log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
+                message = "The proxy failed to handle this request."
+                return refusal(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message), caller)
+            if not response.prepared and "x-trace-id" not in response.headers:
+                response.headers["x-trace-id"] = _stranger(request).trace_id
+            return response
+
+        return _guard
 
 
-async def _sign(request: web.Request, response: web.StreamResponse) -> None:
-    """Every response carries a trace id, and none tells what we are built on (contract Q2)."""
-    response.headers["server"] = "sluice"
-    if "x-trace-id" not in response.headers:
-        caller = identify({name.lower(): value for name, value in request.headers.items()}, "")
-        response.headers["x-trace-id"] = caller.trace_id
+def _stranger(request: web.Request) -> Caller:
+    """Who asks, where it does not matter who: for the trace id."""
+    return identify({name.lower(): value for name, value in request.headers.items()}, "")
 
 
 def refusal(verdict: Verdict, caller: Caller, param: str | None = None) -> web.Response:
     """An error for which no attempt was made: `error.upstream` is null."""
     body = encode_json(error_body(verdict, trace_id=caller.trace_id, upstream=None, param=param))
     head = error_head(verdict)
-    headers: Mapping[str, str] = {"content-type": head.content_type, "x-trace-id": caller.trace_id, **head.headers}
+    headers = {"content-type": head.content_type, "server": "sluice", "x-trace-id": caller.trace_id, **head.headers}
     return web.Response(status=head.status, headers=headers, body=body)
 
 
 def _json(value: object, caller: Caller) -> web.Response:
-    headers = {"content-type": "application/json", "x-trace-id": caller.trace_id}
+    headers = {"content-type": "application/json", "server": "sluice", "x-trace-id": caller.trace_id}
     return web.Response(body=encode_json(value), headers=headers)
 
 

@@ -223,15 +223,16 @@ class Pump:
                 self._at = _At.NOTHING
             if not data:
                 return Stop.EOF, b""
+            read_at = time.perf_counter()  # uvloop's own clock counts in milliseconds
             now = self._last_byte_at = loop.time()
             out = pipeline.feed(data, now)
             if pipeline.over:
                 return Stop.AFTER_FINISH, out
             if out:
                 await self._write(out)
-                written = self._last_write_at
-                if written - now > self._added_delay_s:
-                    self._added_delay_s = written - now
+                delay_s = time.perf_counter() - read_at
+                if delay_s > self._added_delay_s:
+                    self._added_delay_s = delay_s
             due = pipeline.deadline
             if due is not None:
                 self._services.clock.hold(self, due)
@@ -362,8 +363,7 @@ class Pump:
         asked = self._input_count()
         prompt = asked if isinstance(asked, int) else await asked
         output = await self._count_pieces(facts.received)
-        same = facts.delivered == facts.received
-        return Count(prompt, output), output if same else await self._count_pieces(facts.delivered)
+        return Count(prompt, output), output if not facts.altered else await self._count_pieces(facts.delivered)
 
     async def _count_pieces(self, pieces: list[str]) -> int:
         if not pieces:

@@ -1,4 +1,4 @@
-"""Callers' static keys and the small routes: who may ask, what is listed, and what is not there (contract C1, C4, E)."""
+"""Callers' static keys and the small routes: who may ask, what is listed, what is not there (contract C1, C4, E)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ def error_of(reply: Reply) -> dict[str, object]:
 @pytest.mark.clause("C4")
 async def test_a_key_stands_for_its_tenant(tmp_path: Path) -> None:
     """Each row carries the tenant whose key came; the key itself stands neither there nor at the upstream."""
-    async with ReplayUpstream(answer("سلام")) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, auth=AUTH) as proxy:
-            assert (await proxy.ask(headers=bearer(KEYS["globex"]))).is_done
-            assert (await proxy.ask(headers=bearer(KEYS["acme"], "bearer"))).is_done
-            rows = await proxy.rows(2)
+    async with (
+        ReplayUpstream(answer("سلام")) as upstream,
+        running_proxy(tmp_path, upstream.base_url, auth=AUTH) as proxy,
+    ):
+        assert (await proxy.ask(headers=bearer(KEYS["globex"]))).is_done
+        assert (await proxy.ask(headers=bearer(KEYS["acme"], "bearer"))).is_done
+        rows = await proxy.rows(2)
 
     assert [row["tenant"] for row in rows] == ["globex", "acme"]
     seen = str(rows) + str([(hit.headers, hit.body) for hit in upstream.hits])
@@ -54,11 +56,13 @@ async def test_a_key_stands_for_its_tenant(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", f"/v1/models/{ALIAS}"])
 async def test_without_a_known_key_there_is_nothing(tmp_path: Path, headers: dict[str, str], path: str) -> None:
     """401, never to be retried, and no attempt."""
-    async with ReplayUpstream(answer("سلام")) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, auth=AUTH) as proxy:
-            post = path.endswith("completions")
-            reply = await (proxy.ask(headers=headers) if post else proxy.get(path, headers=headers))
-            assert await proxy.rows_now() == []
+    async with (
+        ReplayUpstream(answer("سلام")) as upstream,
+        running_proxy(tmp_path, upstream.base_url, auth=AUTH) as proxy,
+    ):
+        post = path.endswith("completions")
+        reply = await (proxy.ask(headers=headers) if post else proxy.get(path, headers=headers))
+        assert await proxy.rows_now() == []
 
     error = error_of(reply)
     assert (reply.status, error["type"], error["code"]) == (401, "auth_failure", "invalid_api_key")

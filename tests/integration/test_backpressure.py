@@ -44,17 +44,19 @@ async def test_a_reader_that_stops_stops_its_upstream_alone(tmp_path: Path) -> N
     quick = answer(*SCRIPTS["hindi"], delay=0.02)
     async with ReplayUpstream(flood()) as flooding, ReplayUpstream(quick) as other:
         urls = {"flooding": flooding.base_url, "other": other.base_url}
-        async with running_proxy(tmp_path, urls) as proxy:
-            async with proxy.open(chat(model="flooding"), receive_buffer=SMALL, timeout_s=30) as stuck:
-                await stuck.read_head()
-                hit = flooding.hits[0]
-                rest = await at_rest(lambda: hit.bytes_sent)
-                assert rest < IN_BETWEEN
-                beside = await proxy.ask(chat(model="other"))
-                assert hit.bytes_sent == rest
-                async with asyncio.timeout(10):
-                    while hit.bytes_sent == rest:
-                        await stuck.read_once()
+        async with (
+            running_proxy(tmp_path, urls) as proxy,
+            proxy.open(chat(model="flooding"), receive_buffer=SMALL, timeout_s=30) as stuck,
+        ):
+            await stuck.read_head()
+            hit = flooding.hits[0]
+            rest = await at_rest(lambda: hit.bytes_sent)
+            assert rest < IN_BETWEEN
+            beside = await proxy.ask(chat(model="other"))
+            assert hit.bytes_sent == rest
+            async with asyncio.timeout(10):
+                while hit.bytes_sent == rest:
+                    await stuck.read_once()
 
     assert beside.is_done
     assert beside.text == "".join(SCRIPTS["hindi"])
@@ -64,13 +66,15 @@ async def test_a_reader_that_stops_stops_its_upstream_alone(tmp_path: Path) -> N
 async def test_a_slow_reader_gets_all_and_is_no_silence_of_the_upstream(tmp_path: Path) -> None:
     """While a client pauses for longer than idle and stall nothing is read: that is not the upstream's fault."""
     deadlines = {"deadlines": {"idle": 0.3, "stall": 0.3}}
-    async with ReplayUpstream(flood(60)) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=deadlines) as proxy:
-            async with proxy.open(receive_buffer=SMALL, timeout_s=30) as client:
-                await client.read_events(2)
-                await asyncio.sleep(0.8)
-                reply = await client.read_to_end()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(flood(60)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=deadlines) as proxy,
+    ):
+        async with proxy.open(receive_buffer=SMALL, timeout_s=30) as client:
+            await client.read_events(2)
+            await asyncio.sleep(0.8)
+            reply = await client.read_to_end()
+        row = await proxy.row()
 
     assert reply.is_done
     assert reply.end is BodyEnd.WHOLE
@@ -81,15 +85,17 @@ async def test_a_slow_reader_gets_all_and_is_no_silence_of_the_upstream(tmp_path
 async def test_a_reader_that_never_reads_holds_its_upstream_no_longer_than_total(tmp_path: Path) -> None:
     """When `total` passes the upstream's connection is closed at once; the reader is told when it reads again."""
     deadlines = {"deadlines": {"total": 0.6}}
-    async with ReplayUpstream(flood()) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=deadlines) as proxy:
-            async with proxy.open(receive_buffer=SMALL, timeout_s=30) as stuck:
-                await stuck.read_head()
-                hit = await upstream.hits[0].wait_over()
-                assert hit.gone_at is not None
-                assert 0.55 < hit.gone_at - hit.at < 1.2
-                reply = await stuck.read_to_end()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(flood()) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=deadlines) as proxy,
+    ):
+        async with proxy.open(receive_buffer=SMALL, timeout_s=30) as stuck:
+            await stuck.read_head()
+            hit = await upstream.hits[0].wait_over()
+            assert hit.gone_at is not None
+            assert 0.55 < hit.gone_at - hit.at < 1.2
+            reply = await stuck.read_to_end()
+        row = await proxy.row()
 
     assert reply.events[-1]["error"]["code"] == "total_timeout"  # type: ignore[index]  # JSON
     assert reply.end is BodyEnd.WHOLE

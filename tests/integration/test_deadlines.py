@@ -120,13 +120,15 @@ async def test_a_connect_that_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_finished_answer_needs_no_end(tmp_path: Path) -> None:
-    """After the finish `after_finish_s` is the one deadline; heartbeats do not prolong it, and the answer is complete."""
+    """After the finish `after_finish_s` is the one deadline; heartbeats do not prolong it; the answer is complete."""
     play = Play([(0.0, events([ROLE, say("你好"), STOP])), *BEATS], end="hang")
     tight = limits(stall=0.1, idle=0.1) | {"after_finish_s": 0.3}
-    async with ReplayUpstream(play) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=tight) as proxy:
-            reply = await proxy.ask()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=tight) as proxy,
+    ):
+        reply = await proxy.ask()
+        row = await proxy.row()
 
     assert reply.is_done
     assert row["ending"] == "completed"
@@ -182,9 +184,11 @@ async def test_a_plain_answer_has_deadlines_too(
 async def test_a_stream_within_its_deadlines_is_left_alone(tmp_path: Path) -> None:
     """Longer than stall and idle as a whole, shorter between its pieces."""
     play = answer(*SCRIPTS["korean"], *SCRIPTS["korean"], delay=0.08)
-    async with ReplayUpstream(play) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=limits(stall=0.5, idle=0.4)) as proxy:
-            reply = await proxy.ask()
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=limits(stall=0.5, idle=0.4)) as proxy,
+    ):
+        reply = await proxy.ask()
 
     assert reply.is_done
     assert reply.text == "".join(SCRIPTS["korean"]) * 2

@@ -33,9 +33,7 @@ async def settled(value: Callable[[], int]) -> int:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("phase", [HangPhase.HEAD, HangPhase.BODY])
-async def test_who_leaves_before_anything_came_ends_the_request(
-    tmp_path: Path, phase: HangPhase, stream: bool
-) -> None:
+async def test_who_leaves_before_anything_came_ends_the_request(tmp_path: Path, phase: HangPhase, stream: bool) -> None:
     """The handler waits for a head or for progress, and is still told: nothing was delivered, the row says so."""
     async with HangingUpstream(phase) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
         async with proxy.open(chat(stream=stream)) as client:
@@ -117,12 +115,14 @@ LONG = Play([(0.0, events([ROLE, say("سلام ")])), *REST])
 
 async def test_drain_reads_to_the_end_for_the_usage(tmp_path: Path) -> None:
     """The upstream is read to its end; the row has the vendor's usage, what came, and what was delivered of it."""
-    async with ReplayUpstream(LONG) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=DRAIN) as proxy:
-            async with proxy.open() as client:
-                await client.read_events(2)
-            hit = await upstream.hits[0].wait_over()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(LONG) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=DRAIN) as proxy,
+    ):
+        async with proxy.open() as client:
+            await client.read_events(2)
+        hit = await upstream.hits[0].wait_over()
+        row = await proxy.row()
 
     assert hit.finished_at is not None
     assert (row["ending"], row["error_class"], row["vendor_usage"]) == ("client_gone", None, USAGE)
@@ -132,14 +132,16 @@ async def test_drain_reads_to_the_end_for_the_usage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_drain_begins_before_the_head(tmp_path: Path, stream: bool) -> None:
-    """Who leaves while the vendor still thinks has asked for an answer all the same: it is read, nothing is delivered."""
+    """Who leaves while the vendor still thinks has asked all the same: the answer is read, nothing is delivered."""
     said = Play(LONG.reads, head_delay=0.3) if stream else Play([(0.0, ANSWER)], headers=JSON, head_delay=0.3)
-    async with ReplayUpstream(said) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=DRAIN) as proxy:
-            async with proxy.open(chat(stream=stream)):
-                await upstream.wait_hits()
-            hit = await upstream.hits[0].wait_over()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(said) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=DRAIN) as proxy,
+    ):
+        async with proxy.open(chat(stream=stream)):
+            await upstream.wait_hits()
+        hit = await upstream.hits[0].wait_over()
+        row = await proxy.row()
 
     assert hit.finished_at is not None
     assert (row["ending"], row["vendor_usage"]) == ("client_gone", USAGE)
@@ -158,12 +160,14 @@ async def test_drain_begins_before_the_head(tmp_path: Path, stream: bool) -> Non
 async def test_drain_ends_though_the_upstream_does_not(tmp_path: Path, play: Play, why: str) -> None:
     """What goes wrong while nobody listens is still one row, `client_gone`, and no connection stays open."""
     deadlines = {"deadlines": {"idle": 0.4}}
-    async with ReplayUpstream(play) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=DRAIN | deadlines) as proxy:
-            async with proxy.open() as client:
-                await client.read_events(2)
-            row = await proxy.row()
-            await upstream.hits[0].wait_over()
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=DRAIN | deadlines) as proxy,
+    ):
+        async with proxy.open() as client:
+            await client.read_events(2)
+        row = await proxy.row()
+        await upstream.hits[0].wait_over()
 
     assert row["ending"] == "client_gone", why
     assert row["delivered_output"] == row["counted"]["output"] > 0
@@ -173,12 +177,14 @@ async def test_drain_ends_though_the_upstream_does_not(tmp_path: Path, play: Pla
 async def test_leaving_after_the_finish_is_completed(tmp_path: Path, config: dict[str, object]) -> None:
     """The answer was complete, only usage was waited for: the client had what it wanted."""
     play = Play([(0.0, events([ROLE, say("你好")])), (0.05, events([STOP])), (0.4, events([VENDOR_USAGE, b"[DONE]"]))])
-    async with ReplayUpstream(play) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=config) as proxy:
-            async with proxy.open() as client:
-                await client.read_events(2)
-                await asyncio.sleep(0.2)  # the finish itself is written only at the end: nothing tells that it came
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=config) as proxy,
+    ):
+        async with proxy.open() as client:
+            await client.read_events(2)
+            await asyncio.sleep(0.2)  # the finish itself is written only at the end: nothing tells that it came
+        row = await proxy.row()
 
     assert (row["ending"], row["finish_reason"], row["error_class"]) == ("completed", "stop", None)
     assert row["vendor_usage"] == (USAGE if config else None)
@@ -200,13 +206,9 @@ async def test_the_export_of_a_running_proxy_tells_it(tmp_path: Path) -> None:
     """`sluice serve` in a process of its own: cancelled and drained, as `sluice ledger export` prints them."""
     async with HangingUpstream(HangPhase.FIRST_EVENT) as hanging, ReplayUpstream(LONG) as drained:
         urls = {"hanging": hanging.base_url, "drained": drained.base_url}
-        config = {
-            "upstreams": {
-                "hanging": {"vendor": "openai", "base_url": urls["hanging"]},
-                "drained": {"vendor": "openai", "base_url": urls["drained"], **DRAIN},
-            }
-        }
-        async with served_proxy(tmp_path, urls, **config) as proxy:
+        accounts = {name: {"vendor": "openai", "base_url": url} for name, url in urls.items()}
+        accounts["drained"] |= DRAIN
+        async with served_proxy(tmp_path, urls, upstreams=accounts) as proxy:
             left_at = {}
             for name, upstream in (("hanging", hanging), ("drained", drained)):
                 async with proxy.open(chat("".join(SCRIPTS["emoji"]), model=name)) as client:

@@ -26,7 +26,12 @@ THEIRS = {
     "x-anything": "callers-own",
     "accept-encoding": "gzip",
 }
-PASSED = {"openai-beta": "assistants=v2", "idempotency-key": "k-1", "http-referer": "https://app.example", "x-title": "t"}
+PASSED = {
+    "openai-beta": "assistants=v2",
+    "idempotency-key": "k-1",
+    "http-referer": "https://app.example",
+    "x-title": "t",
+}
 VENDORS = [
     ("set-cookie", "vendor=1; Path=/"),
     ("server", "vendor"),
@@ -75,12 +80,14 @@ def check_caller_sees_ours_only(reply: Reply, more: set[str]) -> None:
 async def test_a_caller_sees_no_header_of_the_vendor(tmp_path: Path) -> None:
     """Streamed, plain or an error: the head is ours alone, and says nothing of what we run on."""
     refused = vendor_error(429, "rate_limit_exceeded", "Slow down.", headers=[*VENDORS, ("retry-after", "3")])
-    async with ReplayUpstream(said(stream=True), said(stream=False), refused) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url) as proxy:
-            streamed = await proxy.ask()
-            plain = await proxy.ask(chat(stream=False))
-            error = await proxy.ask()
-            rows = await proxy.rows(3)
+    async with (
+        ReplayUpstream(said(stream=True), said(stream=False), refused) as upstream,
+        running_proxy(tmp_path, upstream.base_url) as proxy,
+    ):
+        streamed = await proxy.ask()
+        plain = await proxy.ask(chat(stream=False))
+        error = await proxy.ask()
+        rows = await proxy.rows(3)
 
     check_caller_sees_ours_only(streamed, {"cache-control", "x-accel-buffering", "transfer-encoding"})
     check_caller_sees_ours_only(plain, {"content-length"})
@@ -93,10 +100,12 @@ async def test_a_redirect_is_not_followed(tmp_path: Path, status: int) -> None:
     """Our key does not go where a vendor points; the caller is not told where that was."""
     async with ReplayUpstream(said(stream=True)) as elsewhere:
         headers = [("location", f"{elsewhere.base_url}/chat/completions"), ("content-type", "text/html")]
-        async with ReplayUpstream(Play([(0.0, b"<html>moved</html>")], status=status, headers=headers)) as upstream:
-            async with running_proxy(tmp_path, upstream.base_url) as proxy:
-                reply = await proxy.ask()
-                row = await proxy.row()
+        async with (
+            ReplayUpstream(Play([(0.0, b"<html>moved</html>")], status=status, headers=headers)) as upstream,
+            running_proxy(tmp_path, upstream.base_url) as proxy,
+        ):
+            reply = await proxy.ask()
+            row = await proxy.row()
         assert elsewhere.hits == []
 
     assert 400 <= reply.status < 600

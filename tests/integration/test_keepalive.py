@@ -29,7 +29,9 @@ def parts(reply: Reply) -> list[bytes]:
 
 def without(reply: Reply) -> Reply:
     """The same without keep-alives, for the properties that speak of events."""
-    return Reply(reply.status, reply.headers, [], [type(reply.reads[0])(0.0, reply.body.replace(ALIVE, b""))], reply.end)
+    return Reply(
+        reply.status, reply.headers, [], [type(reply.reads[0])(0.0, reply.body.replace(ALIVE, b""))], reply.end
+    )
 
 
 async def test_they_are_off_by_default(tmp_path: Path) -> None:
@@ -60,9 +62,11 @@ async def test_they_come_while_the_upstream_is_silent(tmp_path: Path) -> None:
 
 async def test_they_do_not_come_while_text_comes(tmp_path: Path) -> None:
     """A stream that speaks more often than `keepalive_s` has none in between."""
-    async with ReplayUpstream(answer(*["خوب "] * 12, delay=0.05)) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, keepalive_s=0.3) as proxy:
-            reply = await proxy.ask()
+    async with (
+        ReplayUpstream(answer(*["خوب "] * 12, delay=0.05)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, keepalive_s=0.3) as proxy,
+    ):
+        reply = await proxy.ask()
 
     assert reply.is_done
     assert ALIVE not in reply.body
@@ -107,10 +111,12 @@ async def test_after_one_a_failure_is_an_event(tmp_path: Path, case: str) -> Non
     """The head has gone out with the keep-alive: what would have been a status is an error event, without `[DONE]`."""
     play, deadlines, code = FAILURES[case]
     late = Play(play.reads, play.status, play.headers, play.end, head_delay=play.head_delay or 0.35)
-    async with ReplayUpstream(late) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream={"deadlines": deadlines}, **ON) as proxy:
-            reply = await proxy.ask()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(late) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream={"deadlines": deadlines}, **ON) as proxy,
+    ):
+        reply = await proxy.ask()
+        row = await proxy.row()
 
     assert (reply.status, reply.end) == (200, BodyEnd.WHOLE)
     assert parts(reply)[0] == ALIVE

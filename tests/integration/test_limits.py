@@ -34,9 +34,11 @@ def sized(size: int) -> bytes:
 @pytest.mark.parametrize(("size", "status"), [(LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 413)])
 async def test_a_request_of_the_limit_is_the_longest(tmp_path: Path, size: int, status: int) -> None:
     """One byte more is 413 with the error body, and the upstream hears nothing of it."""
-    async with ReplayUpstream(answer("سلام")) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, limits={"request_bytes": LIMIT}) as proxy:
-            reply = await proxy.ask(sized(size))
+    async with (
+        ReplayUpstream(answer("سلام")) as upstream,
+        running_proxy(tmp_path, upstream.base_url, limits={"request_bytes": LIMIT}) as proxy,
+    ):
+        reply = await proxy.ask(sized(size))
 
     assert reply.status == status
     assert len(upstream.hits) == (status == 200)
@@ -50,9 +52,11 @@ async def test_a_request_of_the_limit_is_the_longest(tmp_path: Path, size: int, 
 @pytest.mark.clause("Q1")
 async def test_a_request_is_refused_while_it_is_read(tmp_path: Path) -> None:
     """The 413 comes when the limit is passed, long before the announced gigabyte has come."""
-    async with ReplayUpstream(answer("سلام")) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, limits={"request_bytes": LIMIT}) as proxy:
-            reply = await proxy.ask(b'{"model": "' + b"x" * 70_000, headers={"content-length": str(1 << 30)})
+    async with (
+        ReplayUpstream(answer("سلام")) as upstream,
+        running_proxy(tmp_path, upstream.base_url, limits={"request_bytes": LIMIT}) as proxy,
+    ):
+        reply = await proxy.ask(b'{"model": "' + b"x" * 70_000, headers={"content-length": str(1 << 30)})
 
     assert (reply.status, error_of(reply)["code"]) == (413, "request_too_large")
     assert upstream.hits == []
@@ -112,10 +116,12 @@ async def test_an_answer_of_the_limit_is_the_longest(tmp_path: Path, size: int, 
     """Counted in bytes of text over the whole stream; the text within the limit was delivered."""
     pieces = ["س" * 100] * (LIMIT // 200 - 1) + ["z" * (size - LIMIT + 200)]
     assert len("".join(pieces).encode()) == size
-    async with ReplayUpstream(answer(*pieces)) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, limits={"answer_bytes": LIMIT}) as proxy:
-            reply = await proxy.ask()
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(answer(*pieces)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, limits={"answer_bytes": LIMIT}) as proxy,
+    ):
+        reply = await proxy.ask()
+        row = await proxy.row()
 
     assert reply.is_done is fits
     if not fits:
@@ -129,10 +135,12 @@ async def test_an_answer_of_the_limit_is_the_longest(tmp_path: Path, size: int, 
 async def test_a_plain_answer_has_the_same_limit(tmp_path: Path, over: int, fits: bool) -> None:
     """There the body as a whole is measured, and going over is a status."""
     body = encode(completion("你好" * 200))
-    async with ReplayUpstream(plain(body)) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, limits={"answer_bytes": len(body) - over}) as proxy:
-            reply = await proxy.ask(chat(stream=False))
-            row = await proxy.row()
+    async with (
+        ReplayUpstream(plain(body)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, limits={"answer_bytes": len(body) - over}) as proxy,
+    ):
+        reply = await proxy.ask(chat(stream=False))
+        row = await proxy.row()
 
     assert reply.status == (200 if fits else 503)
     assert row["ending"] == ("completed" if fits else "limit")
@@ -146,7 +154,7 @@ async def test_a_body_cannot_name_an_upstream(tmp_path: Path, name: str) -> None
     async with ReplayUpstream(answer("!")) as elsewhere, ReplayUpstream(answer("سلام")) as upstream:
         named: object = elsewhere.base_url if name != "extra_body" else {"api_base": elsewhere.base_url}
         async with running_proxy(tmp_path, upstream.base_url) as proxy:
-            reply = await proxy.ask(chat(**{name: named}))
+            reply = await proxy.ask(chat() | {name: named})
             assert await proxy.rows_now() == []
         assert elsewhere.hits == upstream.hits == []
 

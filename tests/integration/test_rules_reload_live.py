@@ -59,15 +59,17 @@ async def within_a_second(proxy: Proxy, code: str) -> None:
 
 async def test_an_edit_is_in_force_within_a_second(tmp_path: Path, rules: Path) -> None:
     """However an editor saves: written in place, renamed over, or as a further file; rows name the rule."""
-    async with ReplayUpstream(plain(ODD, 503)) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, rules=str(rules)) as proxy:
-            assert await code_of(proxy) == "first"
-            (rules / "openai.yaml").write_text(rule("rate_limited", "in_place"))
-            await within_a_second(proxy, "in_place")
-            (rules / "new.tmp").write_text(rule("model_unavailable", "renamed"))
-            (rules / "new.tmp").rename(rules / "openai.yaml")
-            await within_a_second(proxy, "renamed")
-            rows = await proxy.rows_now()
+    async with (
+        ReplayUpstream(plain(ODD, 503)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, rules=str(rules)) as proxy,
+    ):
+        assert await code_of(proxy) == "first"
+        (rules / "openai.yaml").write_text(rule("rate_limited", "in_place"))
+        await within_a_second(proxy, "in_place")
+        (rules / "new.tmp").write_text(rule("model_unavailable", "renamed"))
+        (rules / "new.tmp").rename(rules / "openai.yaml")
+        await within_a_second(proxy, "renamed")
+        rows = await proxy.rows_now()
 
     assert {row["rule_id"] for row in rows} == {"openai.kaputt"}
     assert (rows[0]["error_class"], rows[-1]["error_class"]) == ("rate_limited", "model_unavailable")
@@ -75,32 +77,38 @@ async def test_an_edit_is_in_force_within_a_second(tmp_path: Path, rules: Path) 
 
 async def test_an_open_stream_keeps_the_rules_it_began_with(tmp_path: Path, rules: Path) -> None:
     """Its error is told by the old rule, the next request's by the new one."""
-    late = Play([(0.0, events([ROLE, say("سلام")])), (1.2, events([b'{"error":{"message":"?"},"flaw":{"word":"kaputt-17"}}']))])
+    late = Play(
+        [(0.0, events([ROLE, say("سلام")])), (1.2, events([b'{"error":{"message":"?"},"flaw":{"word":"kaputt-17"}}']))]
+    )
     async with ReplayUpstream(late) as streaming, ReplayUpstream(plain(ODD, 503)) as upstream:
         urls = {"main": upstream.base_url, "streaming": streaming.base_url}
-        async with running_proxy(tmp_path, urls, rules=str(rules)) as proxy:
-            async with proxy.open(chat(model="streaming")) as stream:
-                await stream.read_events(2)
-                (rules / "openai.yaml").write_text(rule("rate_limited", "second"))
-                await within_a_second(proxy, "second")
-                reply = await stream.read_to_end()
+        async with (
+            running_proxy(tmp_path, urls, rules=str(rules)) as proxy,
+            proxy.open(chat(model="streaming")) as stream,
+        ):
+            await stream.read_events(2)
+            (rules / "openai.yaml").write_text(rule("rate_limited", "second"))
+            await within_a_second(proxy, "second")
+            reply = await stream.read_to_end()
 
     assert reply.events[-1]["error"]["code"] == "first"  # type: ignore[index]  # JSON
 
 
 async def test_a_broken_file_is_refused_and_the_last_good_set_stays(tmp_path: Path, rules: Path) -> None:
     """The log says file, line and reason, once; a good edit afterwards is taken."""
-    async with ReplayUpstream(plain(ODD, 503)) as upstream:
-        async with served_proxy(tmp_path, upstream.base_url, rules=str(rules)) as proxy:
-            (rules / "openai.yaml").write_text(rule("no_such_class", "broken"))
-            await proxy.said('"event":"rules refused"')
-            assert await code_of(proxy) == "first"
-            (rules / "openai.yaml").write_text(rule("rate_limited", "mended"))
-            await within_a_second(proxy, "mended")
-            (rules / "openai.yaml").unlink()
-            await proxy.said('"event":"rules refused"', times=2)
-            assert await code_of(proxy) == "mended"
-            lines = proxy.log_lines
+    async with (
+        ReplayUpstream(plain(ODD, 503)) as upstream,
+        served_proxy(tmp_path, upstream.base_url, rules=str(rules)) as proxy,
+    ):
+        (rules / "openai.yaml").write_text(rule("no_such_class", "broken"))
+        await proxy.said('"event":"rules refused"')
+        assert await code_of(proxy) == "first"
+        (rules / "openai.yaml").write_text(rule("rate_limited", "mended"))
+        await within_a_second(proxy, "mended")
+        (rules / "openai.yaml").unlink()
+        await proxy.said('"event":"rules refused"', times=2)
+        assert await code_of(proxy) == "mended"
+        lines = proxy.log_lines
 
     refused = [line for line in lines if line["event"] == "rules refused"]
     assert refused[0]["file"].endswith("rules/openai.yaml")

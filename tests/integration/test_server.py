@@ -62,7 +62,7 @@ async def test_usage_is_always_asked_for_and_shown_to_who_asked(tmp_path: Path, 
     """The vendor is asked for usage in any case; the client gets the one usage chunk only if it asked."""
     options = {"stream_options": {"include_usage": True}} if asked else {}
     async with ReplayUpstream(answer("안녕")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
-        reply = await proxy.ask(chat("안녕", **options))
+        reply = await proxy.ask(chat("안녕") | options)
         row = await proxy.row()
 
     sent = json.loads(upstream.hits[0].body)
@@ -257,9 +257,11 @@ async def test_a_plain_answer_passes_with_its_unknown_fields(tmp_path: Path) -> 
 @pytest.mark.clause("W4")
 async def test_a_stream_that_nobody_asked_for_becomes_one_body(tmp_path: Path) -> None:
     """Some vendors stream whatever was asked: the client still gets the one JSON body that it wanted."""
-    async with ReplayUpstream(answer(*SCRIPTS["hindi"])) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url) as proxy:
-            reply = await proxy.ask(chat("नमस्ते", stream=False))
+    async with (
+        ReplayUpstream(answer(*SCRIPTS["hindi"])) as upstream,
+        running_proxy(tmp_path, upstream.base_url) as proxy,
+    ):
+        reply = await proxy.ask(chat("नमस्ते", stream=False))
 
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.json["object"] == "chat.completion"
@@ -271,9 +273,11 @@ async def test_a_stream_that_nobody_asked_for_becomes_one_body(tmp_path: Path) -
 @pytest.mark.clause("W4", "W5")
 async def test_one_body_becomes_the_stream_that_was_asked_for(tmp_path: Path) -> None:
     """And some answer a stream request with one JSON body: the client still gets events."""
-    async with ReplayUpstream(plain(completion("سلام دنیا"))) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url) as proxy:
-            reply = await proxy.ask(chat("سلام", stream_options={"include_usage": True}))
+    async with (
+        ReplayUpstream(plain(completion("سلام دنیا"))) as upstream,
+        running_proxy(tmp_path, upstream.base_url) as proxy,
+    ):
+        reply = await proxy.ask(chat("سلام", stream_options={"include_usage": True}))
 
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert reply.text == "سلام دنیا"
@@ -288,7 +292,7 @@ async def test_a_fence_around_json_is_taken_off_and_the_head_says_so(tmp_path: P
     """Asked for JSON, the client gets JSON; the header names the repair; the row counts what the vendor sent."""
     play = answer(*FENCED) if stream else plain(completion("".join(FENCED)))
     async with ReplayUpstream(play) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
-        reply = await proxy.ask(chat("سلام", stream=stream, **ASKED_JSON))
+        reply = await proxy.ask(chat("سلام", stream=stream) | ASKED_JSON)
         row = await proxy.row()
 
     assert json.loads(reply.text) == {"سلام": "دنیا"}
@@ -307,7 +311,7 @@ async def test_a_fence_stays_where_it_may(
     """Who did not ask for JSON, or runs without repair, gets the text as the model wrote it."""
     play = answer(*FENCED) if stream else plain(completion("".join(FENCED)))
     async with ReplayUpstream(play) as upstream, running_proxy(tmp_path, upstream.base_url, **config) as proxy:
-        reply = await proxy.ask(chat("سلام", stream=stream, **asked))
+        reply = await proxy.ask(chat("سلام", stream=stream) | asked)
 
     assert reply.text == "".join(FENCED)
     assert "x-sluice-repaired" not in reply.headers
@@ -324,13 +328,15 @@ async def test_the_row_is_there_when_done_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.clause("W5")
 async def test_what_comes_after_the_finish_is_waited_for_and_no_longer(tmp_path: Path) -> None:
-    """Usage after the finish is taken along; a vendor that then neither ends nor speaks is left after after_finish_s."""
+    """Usage after the finish is taken along; a vendor that then neither ends nor speaks is left in time."""
     play = Play([(0.0, events([ROLE, say("你好"), STOP])), (0.1, events([VENDOR_USAGE]))], end="hang")
-    async with ReplayUpstream(play) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream={"after_finish_s": 0.3}) as proxy:
-            reply = await proxy.ask()
-            row = await proxy.row()
-            hit = await upstream.hits[0].wait_over()
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream={"after_finish_s": 0.3}) as proxy,
+    ):
+        reply = await proxy.ask()
+        row = await proxy.row()
+        hit = await upstream.hits[0].wait_over()
 
     assert reply.is_done
     assert (row["ending"], row["vendor_usage"]) == ("completed", USAGE)

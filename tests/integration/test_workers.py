@@ -1,4 +1,4 @@
-"""`--workers 2`: one port, one sum of metrics, one ledger, and a dead worker takes only its own streams along (C1, L1)."""
+"""`--workers 2`: one port, one sum of metrics, one ledger; a dead worker takes only its own streams along (C1, L1)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ async def attempts(proxy: ServedProxy, **labels: str) -> float:
 async def test_both_workers_serve_one_port_and_one_ledger(tmp_path: Path) -> None:
     """Requests are spread; each row names its writer; `/metrics` is the sum, whoever answers."""
     count = 24
-    async with ReplayUpstream(answer(*SCRIPTS["persian"])) as upstream:
-        async with served_proxy(tmp_path, upstream.base_url, **TWO) as proxy:
-            replies = [await proxy.ask() for _ in range(count)]
-            rows = await proxy.rows(count)
-            assert len(set(proxy.workers)) == 2
-            assert {await attempts(proxy, ending="completed") for _ in range(6)} == {count}
-            assert {(await proxy.metrics())["sluice_open_streams"] for _ in range(3)} == {0}
-            first = sum([value for name, value in (await proxy.metrics()).items() if "first_token_seconds_count" in name])
+    async with (
+        ReplayUpstream(answer(*SCRIPTS["persian"])) as upstream,
+        served_proxy(tmp_path, upstream.base_url, **TWO) as proxy,
+    ):
+        replies = [await proxy.ask() for _ in range(count)]
+        rows = await proxy.rows(count)
+        assert len(set(proxy.workers)) == 2
+        assert {await attempts(proxy, ending="completed") for _ in range(6)} == {count}
+        assert {(await proxy.metrics())["sluice_open_streams"] for _ in range(3)} == {0}
+        first = sum([value for name, value in (await proxy.metrics()).items() if "first_token_seconds_count" in name])
 
     assert all(reply.is_done for reply in replies)
     assert {row["trace_id"] for row in rows} == {reply.headers["x-trace-id"] for reply in replies}

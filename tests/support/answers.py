@@ -1,4 +1,4 @@
-"""What an OpenAI-like vendor sends: payloads of events, whole bodies, errors, and plays of them for `ReplayUpstream`."""
+"""What an OpenAI-like vendor sends: payloads of events, whole bodies, errors, and plays of them (`ReplayUpstream`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The real proxy for integration tests: configured by a file, run by the production worker, in front of a fake upstream.
+"""The real proxy for integration tests: configured by a file, run by the production worker, before a fake upstream.
 
-`running_proxy` runs `proxy.app.Worker` inside the test's own event loop: quick to start, and held to the loop's rules by
-the detector of blocking calls. `served_proxy` runs `sluice serve` as a process of its own, for what a process alone can
-show: signals, exit codes, what it prints, several workers. Both are asked over real sockets, and both tell the ledger's
-rows as `sluice ledger export` does.
+`running_proxy` runs `proxy.app.Worker` inside the test's own event loop: quick to start, and held to the loop's rules
+by the detector of blocking calls. `served_proxy` runs `sluice serve` as a process of its own, for what a process alone
+can show: signals, exit codes, what it prints, several workers. Both are asked over real sockets, and both tell the
+ledger's rows as `sluice ledger export` does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATIENCE_S: Final = 20.0
 Row = dict[str, Any]
 
 
-def chat(text: str = "سلام", *, stream: bool = True, model: str = ALIAS, **more: object) -> dict[str, object]:
+def chat(text: str = "سلام", *, stream: bool = True, model: str = ALIAS, **more: Any) -> dict[str, object]:
     """A request as clients send it."""
     return {"model": model, "stream": stream, "messages": [{"role": "user", "content": text}], **more}
 
@@ -93,12 +93,10 @@ class Proxy:
     async def rows(self, count: int = 1) -> list[Row]:
         """All rows of the ledger, once there are that many and all of them have ended."""
         async with asyncio.timeout(PATIENCE_S):
-            while True:
-                rows = await self.rows_now()
-                if len(rows) >= count and all(row["ending"] for row in rows):
-                    assert len(rows) == count
-                    return rows
-                await asyncio.sleep(0.02)
+            while len(rows := await self.rows_now()) < count or not all(row["ending"] for row in rows):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)  # rows are written by threads and processes that tell nobody
+        assert len(rows) == count
+        return rows
 
     async def row(self) -> Row:
         """The one row there is."""
@@ -117,7 +115,7 @@ class Proxy:
 
     async def wait_metric(self, name: str, value: float) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while (await self.metrics()).get(name) != value:
+            while (await self.metrics()).get(name) != value:  # noqa: ASYNC110  # nobody tells of it but the metric
                 await asyncio.sleep(0.02)
 
 
@@ -190,16 +188,10 @@ async def running_proxy(folder: Path, urls: Mapping[str, str] | str, **config: A
         assert code == 0
 
 
-@asynccontextmanager
-async def served_proxy(
-    folder: Path, urls: Mapping[str, str] | str, *, options: Sequence[str] = (), **config: Any
-) -> AsyncIterator[ServedProxy]:
-    """`sluice serve` until the block ends; a process that still runs then is told to stop, and must exit 0."""
-    file = write_config(folder, urls, **config)
-    log, errors = folder / "stdout.log", folder / "stderr.log"
+def _start(folder: Path, log: Path, errors: Path, *words: str) -> subprocess.Popen[bytes]:
     with log.open("wb") as stdout, errors.open("wb") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "proxy", "serve", "--config", str(file), *options],
+        return subprocess.Popen(
+            [sys.executable, "-m", "proxy", *words],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -207,6 +199,16 @@ async def served_proxy(
             env={**os.environ, "TMPDIR": str(folder)},
             start_new_session=True,
         )
+
+
+@asynccontextmanager
+async def served_proxy(
+    folder: Path, urls: Mapping[str, str] | str, *, options: Sequence[str] = (), **config: Any
+) -> AsyncIterator[ServedProxy]:
+    """`sluice serve` until the block ends; a process that still runs then is told to stop, and must exit 0."""
+    file = write_config(folder, urls, **config)
+    log, errors = folder / "stdout.log", folder / "stderr.log"
+    process = await asyncio.to_thread(_start, folder, log, errors, "serve", "--config", str(file), *options)
     served = ServedProxy(file, 0, process, log, errors)
     try:
         served.port = int((await served.said(r"listening on http://127\.0\.0\.1:(\d+)\n"))[0])
