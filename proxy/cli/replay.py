@@ -20,7 +20,11 @@ import uvloop
 
 from proxy.cli.listening import bind, url_of
 from proxy.cli.trace import trace_recording, trace_steps
+from proxy.cli.trace_stages import Stages
+from proxy.config import load_config
+from proxy.semantics.ruleset import RuleSet
 from proxy.stores.recordings import Recording, RecordingError, find_recordings
+from proxy.stores.rules import default_rules_dir, load_rules
 from proxy.stores.simulator import Simulator
 
 #: Beside the proxy's own 8080.
@@ -44,9 +48,9 @@ DEFAULT_PORT = 8081
 @click.option("--json", "as_json", is_flag=True, help="Print for a program: one JSON object per line.")
 @click.option(
     "--config",
-    "_config_file",
+    "config_file",
     type=click.Path(path_type=Path),
-    help="Taken as by every command; nothing in it concerns recordings.",
+    help="Trace by the rules folder that this configuration names.",
 )
 def replay(
     paths: Sequence[Path],
@@ -55,29 +59,31 @@ def replay(
     speed: float,
     trace: bool,
     as_json: bool,
-    _config_file: Path | None,
+    config_file: Path | None,
 ) -> int:
     """Serve recordings as an upstream, or trace what is made of one."""
     recordings = find_recordings(paths)
     if not recordings:
         raise RecordingError(str(paths[0]), None, "holds no recording (a file that ends in .jsonl)")
     if trace:
-        return print_trace(recordings, as_json)
+        folder = load_config(config_file).rules_dir if config_file is not None else None
+        return print_trace(recordings, load_rules(folder or default_rules_dir()), as_json)
     simulator = Simulator(recordings, speed)
     with bind(host, port) as sock, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve_recordings(simulator, sock, as_json))
     return 0
 
 
-def print_trace(recordings: Sequence[Recording], as_json: bool) -> int:
+def print_trace(recordings: Sequence[Recording], rules: RuleSet, as_json: bool) -> int:
     for number, recording in enumerate(recordings):
+        observe = Stages(recording, rules)
         if as_json:
-            for step in trace_steps(recording):
+            for step in trace_steps(recording, observe):
                 click.echo(json.dumps({"recording": recording.key, **asdict(step)}, ensure_ascii=False))
             continue
         if number:
             click.echo()
-        for line in trace_recording(recording):
+        for line in trace_recording(recording, observe):
             click.echo(line)
     return 0
 

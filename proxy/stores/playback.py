@@ -118,6 +118,8 @@ class Connection(asyncio.StreamReaderProtocol):
         return b"".join(pieces)
 
     async def send(self, data: bytes) -> None:
+        if self.writer.transport.is_closing():  # uvloop would raise a RuntimeError, which is about something else
+            raise ConnectionResetError("the peer left")
         self.writer.write(data)
         await self.writer.drain()
 

@@ -59,7 +59,7 @@ class RealFiles:
         return os.write(descriptor, blob)
 
     def sync(self, descriptor: int) -> None:
-        os.fdatasync(descriptor)
+        getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has only fsync
 
     def sync_folder(self, folder: Path) -> None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

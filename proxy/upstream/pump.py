@@ -138,11 +138,20 @@ class Pump:
 
     async def run(self, opening: Coroutine[None, None, Exchange | Stop]) -> None:
         """Wait for the head, read to the end, then close. Cancelled: the client has left."""
-        opened = await self._wait_for_head(opening)
-        if isinstance(opened, Stop):
-            await self._fail(opened)
-        else:
-            await self._run(opened)
+        try:
+            opened = await self._wait_for_head(opening)
+            if isinstance(opened, Stop):
+                await self._close(opened, b"")
+            else:
+                await self._run(opened)
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+        except ConnectionError:
+            self.leave()
+        except Exception as error:  # an invariant of ours broke: this one stream ends, loudly
+            log.error("attempt failed", trace_id=self._row.trace_id, error=type(error).__name__, exc_info=error)
+            await self._close_broken()
 
     async def _wait_for_head(self, opening: Coroutine[None, None, Exchange | Stop]) -> Exchange | Stop:
         """What opening gave. The client may leave meanwhile, keep-alives may be due, and the process may shut down."""
@@ -185,14 +194,9 @@ class Pump:
         try:
             stop, rest = await self._relay(exchange)
             await self._close(stop, rest)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ConnectionError):
             self.leave()
             raise
-        except ConnectionError:
-            self.leave()
-        except Exception as error:  # an invariant of ours broke: this one stream ends, loudly
-            log.error("attempt failed", trace_id=self._row.trace_id, error=type(error).__name__, exc_info=error)
-            await self._close_broken()
         finally:
             if not self._draining:
                 clock.remove(self)
@@ -201,14 +205,6 @@ class Pump:
     @property
     def _draining(self) -> bool:
         return self._gone and self._drain and self._pipeline.facts.ending is None
-
-    async def _fail(self, stop: Stop) -> None:
-        """There is no answer: the upstream could not be reached, or gave no head in time."""
-        try:
-            await self._close(stop, b"")
-        except asyncio.CancelledError:
-            self.leave()
-            raise
 
     async def _relay(self, exchange: Exchange) -> tuple[Stop, bytes]:
         """Reads to the client. Returns why it stopped, and what was not written yet."""
@@ -409,6 +405,8 @@ class Pump:
 
     def leave(self) -> None:
         """The client has left: end the upstream request, or read it to its end, and close the row (contract W8)."""
+        if self._gone:
+            return
         self._gone = True
         services = self._services
         if self._closing is not None:
@@ -474,7 +472,13 @@ class Pump:
                 error_class="model_unavailable",
                 error_code=Stop.INTERNAL.value,
             )
-            await asyncio.shield(self._services.ledger.close(broken))
+            self._services.watcher.closed(self._row, broken, self._pipeline.facts, self._added_delay_s)
+            try:
+                await asyncio.shield(self._services.ledger.close(broken))
+            except LedgerUnavailable as error:
+                log.error(
+                    "row not durable", trace_id=self._row.trace_id, attempt_id=broken.attempt_id, error=str(error)
+                )
         head, body = self._pipeline.broken()
         if self._started:
             await self._client.finish(body)

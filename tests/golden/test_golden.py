@@ -17,12 +17,17 @@ import pytest
 from proxy.canon.ending import Ending
 from proxy.pipeline import Asked
 from proxy.stores.recordings import Recording
+from tests.support.joined import joined, messages
 from tests.support.pipelines import PLAIN, STREAM, Transcript, asked_by, play, recordings
 from tests.support.shape import complaints_about
 
 DATA: Final = Path(__file__).parent / "data"
-#: Facts that say how much was done, or are compared by other tests.
-_LEFT_OUT: Final = frozenset(("received", "delivered", "bytes_in", "first_progress_at"))
+#: What the row will say, and what the metrics count.
+_FACTS: Final = (
+    *("ending", "upstream_status", "served_model", "service_tier", "vendor_response_id", "rule_id", "error_class"),
+    *("error_code", "finish_reason", "finish_inferred", "vendor_usage", "events_in", "events_out", "heartbeats", "replaced"),
+    *("held_chars", "unmapped", "notes"),
+)
 
 every_recording = pytest.mark.parametrize("recording", recordings(), ids=lambda recording: recording.key)
 
@@ -114,7 +119,7 @@ def _shown(transcript: Transcript) -> bytes:
 
 def _facts_of(transcript: Transcript) -> bytes:
     facts = transcript.facts
-    told = {name: getattr(facts, name) for name in facts.__slots__ if name not in _LEFT_OUT}
+    told = {name: getattr(facts, name) for name in _FACTS}
     told |= {"received": "".join(facts.received), "delivered": "".join(facts.delivered)}
     return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()).encode(
         "utf-8", "backslashreplace"
@@ -122,37 +127,7 @@ def _facts_of(transcript: Transcript) -> bytes:
 
 
 def _messages_of(transcript: Transcript, asked: Asked) -> dict[int, dict[str, object]]:
-    """Joined text, reasoning, refusal, tool calls and finish of each choice, as a client would join them."""
-    if not asked.stream:
-        return {choice["index"]: _message(choice) for choice in transcript.body["choices"]}  # type: ignore[attr-defined]  # JSON
-    joined: dict[int, dict[str, object]] = {}
-    for payload in transcript.payloads:
-        for choice in payload.get("choices", ()):  # type: ignore[attr-defined]  # JSON
-            _join(joined.setdefault(choice["index"], {"text": "", "finish_reason": None}), choice)
-    return joined
-
-
-def _message(choice: Mapping[str, object]) -> dict[str, object]:
-    one: dict[str, object] = {"text": "", "finish_reason": None}
-    _join(one, {**choice, "delta": choice["message"]})
-    return one
-
-
-def _join(one: dict[str, object], choice: Mapping[str, object]) -> None:
-    delta = choice["delta"]
-    assert isinstance(delta, dict)
-    for field, name in (("content", "text"), ("reasoning_content", "reasoning"), ("reasoning", "reasoning"), ("refusal", "refusal")):
-        if delta.get(field):
-            one[name] = str(one.get(name, "")) + delta[field]
-    for position, call in enumerate(delta.get("tool_calls") or ()):
-        calls = one.setdefault("tool_calls", [])
-        assert isinstance(calls, list)
-        index = call.get("index", position)
-        if index == len(calls):
-            calls.append({"id": call["id"], "name": "", "arguments": ""})
-        calls[index]["name"] += call["function"].get("name", "")
-        calls[index]["arguments"] += call["function"].get("arguments", "")
-    one["finish_reason"] = choice["finish_reason"] or one["finish_reason"]
+    return joined(transcript.payloads) if asked.stream else messages(transcript.body)
 
 
 def _assert_said(said: Mapping[int, Mapping[str, object]], expect: Mapping[str, object]) -> None:

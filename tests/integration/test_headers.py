@@ -95,24 +95,23 @@ async def test_a_caller_sees_no_header_of_the_vendor(tmp_path: Path) -> None:
     assert {row["vendor_request_id"] for row in rows} == {"req-vendor-1"}
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_not_followed(tmp_path: Path, status: int) -> None:
+async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     """Our key does not go where a vendor points; the caller is not told where that was."""
+    statuses = [301, 302, 303, 307, 308]
     async with ReplayUpstream(said(stream=True)) as elsewhere:
         headers = [("location", f"{elsewhere.base_url}/chat/completions"), ("content-type", "text/html")]
-        async with (
-            ReplayUpstream(Play([(0.0, b"<html>moved</html>")], status=status, headers=headers)) as upstream,
-            running_proxy(tmp_path, upstream.base_url) as proxy,
-        ):
-            reply = await proxy.ask()
-            row = await proxy.row()
+        plays = [Play([(0.0, b"<html>moved</html>")], status=status, headers=headers) for status in statuses]
+        async with ReplayUpstream(*plays) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
+            replies = [await proxy.ask() for _ in statuses]
+            rows = await proxy.rows(len(statuses))
         assert elsewhere.hits == []
 
-    assert 400 <= reply.status < 600
-    assert "location" not in reply.headers
-    assert str(elsewhere.port) not in reply.body.decode()
-    assert reply.json["error"]["upstream"]["status"] == status  # type: ignore[index]  # JSON
-    assert (row["ending"], row["upstream_status"]) == ("vendor_error", status)
+    assert [(row["ending"], row["upstream_status"]) for row in rows] == [("vendor_error", each) for each in statuses]
+    for reply, status in zip(replies, statuses, strict=True):
+        assert 400 <= reply.status < 600
+        assert "location" not in reply.headers
+        assert str(elsewhere.port) not in reply.body.decode()
+        assert reply.json["error"]["upstream"]["status"] == status  # type: ignore[index]  # JSON
 
 
 async def test_a_cookie_is_not_kept_for_the_next_request(tmp_path: Path) -> None:

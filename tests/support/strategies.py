@@ -211,3 +211,31 @@ def uniform_streams(draw: st.DrawFn) -> bytes:
                 pass
     out.append(draw(st.sampled_from((b"", b"data: [DONE]\n\n", b"data: [DONE]\n"))))
     return b"".join(out)
+
+
+# ---- events written by hand ------------------------------------------------------------------------------------------
+
+
+def event(payload: object) -> bytes:
+    return b"data: " + encode(payload) + b"\n\n"
+
+
+def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None, index: int = 0, **more: object) -> bytes:
+    """The event of a clean chat.completion.chunk; without a delta it has no choices."""
+    choices = [] if delta is None else [{"index": index, "delta": delta, "finish_reason": finish}]
+    return event({**HEAD, "choices": choices, **more})
+
+
+def say(text: str, index: int = 0, **more: object) -> bytes:
+    return chunk({"content": text}, None, index, **more)
+
+
+def call(**fragment: object) -> bytes:
+    """The event of one tool-call fragment."""
+    return chunk({"tool_calls": [fragment]})
+
+
+ROLE: Final = chunk({"role": "assistant", "content": ""})
+STOP: Final = chunk({}, "stop")
+USAGE: Final = chunk(usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
+END: Final = b"data: [DONE]\n\n"
