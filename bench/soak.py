@@ -1,9 +1,9 @@
 """Many streams through one worker: does it hold, and is everything where it was afterwards?
 
 `python -m bench.soak steady` holds 1,000 streams open, one event per 250 ms each, and says what an open stream costs.
-`python -m bench.soak churn` sends 2,000 streams of 50 chunks, of which a third is left by the client after 3 events and a
-third is reset by the upstream, and compares memory, sockets and tasks before and after. The worker is the production one
-in a process of its own (`soak_worker`); clients and upstream live in this one. Exits 1 if a bound is broken.
+`python -m bench.soak churn` sends 2,000 streams of 50 chunks, of which a third is left by the client after 3 events and
+a third is reset by the upstream, and compares memory, sockets and tasks before and after. The worker is the production
+one in a process of its own (`soak_worker`); clients and upstream live in this one. Exits 1 if a bound is broken.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -58,12 +59,13 @@ class WatchedWorker(Proxy):
     folder: Path
 
     async def glance(self) -> Glance:
-        before = self._glances()
+        before = len(self._glances())
         self.process.send_signal(signal.SIGUSR1)
         async with asyncio.timeout(PATIENCE_S):
-            while len(now := self._glances()) == len(before):
+            while True:
+                if len(now := self._glances()) > before:
+                    return now[-1]
                 await asyncio.sleep(0.02)
-        return now[-1]
 
     def _glances(self) -> list[Glance]:
         file = self.folder / "glances.jsonl"
@@ -87,12 +89,9 @@ class WatchedWorker(Proxy):
 @asynccontextmanager
 async def watched_worker(folder: Path, base_url: str) -> AsyncIterator[WatchedWorker]:
     config = write_config(folder, base_url)
-    command = [sys.executable, "-W", "always", "-m", "bench.soak_worker", str(config), str(folder / "glances.jsonl")]
-    with (folder / "stdout.log").open("wb") as out, (folder / "stderr.log").open("wb") as errors:
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+    process = _start(config, folder)
     try:
-        worker = WatchedWorker(config, await _port_of(process, folder / "stderr.log"), process, folder)
-        yield worker
+        yield WatchedWorker(config, await asyncio.to_thread(_port_of, process, folder / "stderr.log"), process, folder)
         process.terminate()
         code = await asyncio.to_thread(process.wait, PATIENCE_S)
         assert code == 0, f"the worker ended with {code}"
@@ -102,11 +101,17 @@ async def watched_worker(folder: Path, base_url: str) -> AsyncIterator[WatchedWo
             process.wait()
 
 
-async def _port_of(process: subprocess.Popen[bytes], errors: Path) -> int:
-    async with asyncio.timeout(PATIENCE_S):
-        while not (found := re.search(r"listening on http://127\.0\.0\.1:(\d+)", errors.read_text())):
-            assert process.poll() is None, errors.read_text()
-            await asyncio.sleep(0.02)
+def _start(config: Path, folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-W", "always", "-m", "bench.soak_worker", str(config), str(folder / "glances.jsonl")]
+    with (folder / "stdout.log").open("wb") as out, (folder / "stderr.log").open("wb") as errors:
+        return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+
+
+def _port_of(process: subprocess.Popen[bytes], errors: Path) -> int:
+    end = time.monotonic() + PATIENCE_S
+    while not (found := re.search(r"listening on http://127\.0\.0\.1:(\d+)", errors.read_text())):
+        assert process.poll() is None and time.monotonic() < end, errors.read_text()
+        time.sleep(0.02)
     return int(found[1])
 
 
@@ -115,7 +120,7 @@ def words(count: int) -> Iterator[bytes]:
         yield say(WORDS[number % len(WORDS)])
 
 
-# ---- many at once --------------------------------------------------------------------------------------------------------
+# ---- many at once --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,8 @@ class Steady:
     errors: int
     idle: Glance
     open: Glance
-    longest_gap_ms: float
+    median_gap_ms: float
+    p99_gap_ms: float
     complaints: list[str]
 
     @property
@@ -144,7 +150,7 @@ async def steady(folder: Path, streams: int = 1000, seconds: float = 20.0, gap_s
     count = int(seconds / gap_s)
     play = play_events(ROLE, *words(count), STOP, VENDOR_USAGE, delay=gap_s)
     async with ReplayUpstream(play) as upstream, watched_worker(folder, upstream.base_url) as worker:
-        await worker.ask()  # what is made at the first request is no stream's own
+        _ = await worker.ask(leave_after_events=2)  # what is made at the first request is no stream's own
         idle = await worker.glance()
         ramp_s = min(4.0, seconds / 3)
 
@@ -158,12 +164,13 @@ async def steady(folder: Path, streams: int = 1000, seconds: float = 20.0, gap_s
         replies = await asyncio.gather(*asked)
         complaints = worker.complaints
     errors = sum(not (reply.is_done and reply.end is BodyEnd.WHOLE) for reply in replies)
-    gaps = [late - early for reply in replies for early, late in pairwise(reply.event_times)]
+    gaps = sorted(late - early for reply in replies for early, late in pairwise(reply.event_times))
+    median_ms, p99_ms = (round(gaps[int(len(gaps) * part)] * 1000, 1) for part in (0.5, 0.99))
     events = sum(len(reply.events) for reply in replies)
-    return Steady(streams, events, errors, idle, opened, round(max(gaps, default=0.0) * 1000), complaints)
+    return Steady(streams, events, errors, idle, opened, median_ms, p99_ms, complaints)
 
 
-# ---- many one after the other --------------------------------------------------------------------------------------------
+# ---- many one after the other --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -218,9 +225,7 @@ class Thirds(ReplayUpstream):
         return await super().answer(connection, hit)
 
 
-async def churn(
-    folder: Path, streams: int = 2000, chunks: int = 50, at_once: int = 50, gap_s: float = 0.004
-) -> Churn:
+async def churn(folder: Path, streams: int = 2000, chunks: int = 50, at_once: int = 50, gap_s: float = 0.004) -> Churn:
     """A third whole, a third left by the client after 3 events, a third reset by the upstream."""
     upstream = Thirds(chunks, gap_s)
     await upstream.__aenter__()
@@ -256,7 +261,7 @@ async def _crowd(worker: WatchedWorker, numbers: range, at_once: int) -> None:
     await asyncio.gather(*map(one, numbers))
 
 
-# ---- the command -----------------------------------------------------------------------------------------------------------
+# ---- the command ---------------------------------------------------------------------------------------------------
 
 
 def allow_many_sockets() -> None:

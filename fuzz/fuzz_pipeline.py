@@ -1,9 +1,9 @@
 """Fuzz the whole pipeline: `scripts/fuzz --seconds 600`.
 
 With atheris (`pip install atheris`) coverage guides what is tried next, and what it learned is kept in `.run/fuzz`;
-without it, bytes are made up by a seeded generator, which finds less in the same time but needs nothing. Either way one
-input is one `target.check`. A finding ends the run with exit code 1 (atheris: 77) and prints the plan, which is all that
-a regression test needs.
+without it, bytes are made up by a seeded generator, which finds less in the same time but needs nothing. Either way
+one input is one `target.check`. A finding ends the run with exit code 1 (atheris: 77) and prints the plan, which is all
+that a regression test needs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def run_seeded(first: int, seconds: float, count: int | None = None) -> int:
 
 def run_guided(seconds: float, seed: int) -> None:
     """Hands over to libFuzzer, which ends the process. What it learned last time is where it begins."""
-    import atheris  # type: ignore[import-not-found,unused-ignore]  # installed where one wants to fuzz for long
+    import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]  # only where one fuzzes for long
 
     with atheris.instrument_imports(include=["proxy"]):
         from fuzz.target import check

@@ -9,20 +9,19 @@ parsers (half characters, line ends, broken JSON), and from the raw bytes themse
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import brotli
+import brotli  # type: ignore[import-untyped]  # it ships no types
 
+from fuzz.draw import Draw
+from fuzz.payloads import TEXTS, chunk_bytes, payload_of, quoted
 from proxy.canon.ending import Stop
 from proxy.pipeline import Asked
 from proxy.wire.hold import Boundary
 from tests.support.pipelines import recordings
-
-Pick = TypeVar("Pick")
 
 _VENDORS: Final = (
     "openai",
@@ -53,7 +52,7 @@ _TYPES: Final = (
     "",
 )
 _ENCODINGS: Final = ("", "", "", "gzip", "deflate", "br", "identity", "GZIP", "x-unknown", "gzip, deflate")
-_MORE_HEADERS: Final = (
+_MORE_HEADERS: Final[tuple[dict[str, str], ...]] = (
     {},
     {"retry-after": "20"},
     {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"},
@@ -76,30 +75,18 @@ _TRICKY: Final = tuple(
         "\x85", "\0", "\x0b", "\x0c", "data: ", "data:", " ", "\t", "{", "}", "[", "]", '"', "\\", "\\u", "\\ud83d",
         "\\ude00", "null", "NaN", "1e999", "-0", "error: ", '{"error":"x"}', '{"error":{}}\n', "data: {}\n\n",
         "data: null\n\n", "data: []\n\n", "data: 0\n\n", 'data: "سلام"\n\n', "Internal Server Error\n",
-        "<html><head><title>502 Bad Gateway</title></head>", "你好", "\u200d", "👩\u200d👧", "🇮", "🇷", "न", "्", "\ud83d",
-        b"\xff", b"\xf0\x9f", b"\x98\x80", b"\xd8", b"\xd9\x85", b"\xed\xa0\xbd", b"\xc0\xaf", b"\xef\xbb", b"\xbf",
+        "<html><head><title>502 Bad Gateway</title></head>", "你好", "\u200d", "👩\u200d👧", "🇮", "🇷", "न",
+        "\u094d", "\ud83d", b"\xff", b"\xf0\x9f", b"\x98\x80", b"\xd8", b"\xd9\x85",
+        b"\xed\xa0\xbd", b"\xc0\xaf", b"\xef\xbb", b"\xbf",
         b"\x1f\x8b", b"\x78\x9c",
     )
-)  # fmt: skip
-_TEXTS: Final = (
-    "", " ", "a", "Hello", "سلام", "حالِ", "م", "\u064f", "\u200c", "你好", "안", "ᄒ", "ᅡ", "न", "म", "\u094d", "स्", "e", "\u0301",
-    "👩", "\u200d", "👧", "🏽", "🇮", "🇷", "\ud83d", "\ude00", "\U0001f600", "\ufffd", "\u2028", "\x00", "```", "```json\n", "{",
-    '{"a":1}', "\n```", "<think>", "\r\n\r\n", "data: x", "[DONE]", "a" * 300, "خ" * 200,
-)  # fmt: skip
-_FINISHES: Final = (
-    None, None, "stop", "length", "tool_calls", "content_filter", "function_call", "", "eos", "sensitive", "abort",
-    "error", "network_error", "insufficient_system_resource", 7, {}, "end_turn",
-)  # fmt: skip
-_ODD: Final[tuple[object, ...]] = (
-    None, True, False, 0, -1, 1, 2**53, 2**70, 1.5, 1e308, "", "x", "0", [], {}, [[]], [None], {"": None}, [{"type": "text"}],
-    [{"type": "text", "text": "hi"}], {"code": 429}, {"error": {}}, "\ud83d",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One answer and how it is read. `moments` are the steps of the clock before each read; `ticks` and `leave_at` are
-    numbers of reads; the still clock ignores all three."""
+    """One answer and how it is read. `moments` are the steps of the clock before each read, in turn; `leave_at` is the
+    number of the read before which the client leaves; the still clock ignores both."""
 
     vendor: str
     asked: Asked
@@ -111,35 +98,6 @@ class Plan:
     leave_at: int | None
     stop: Stop
     setup: dict[str, Any] = field(default_factory=dict)
-
-
-class Draw:
-    """Makes decisions of bytes. When they are used up every decision is the first one there is."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    @property
-    def empty(self) -> bool:
-        return self._at >= len(self._data)
-
-    def below(self, bound: int) -> int:
-        """A number from 0 to `bound` - 1; big ones take two bytes."""
-        size = 1 if bound <= 256 else 2
-        taken = self.take(size)
-        return int.from_bytes(taken, "big") % bound if taken else 0
-
-    def take(self, size: int) -> bytes:
-        taken = self._data[self._at : self._at + size]
-        self._at += size
-        return taken
-
-    def pick(self, these: Sequence[Pick]) -> Pick:
-        return these[self.below(len(these))]
-
-    def flag(self) -> bool:
-        return self.below(2) == 1
 
 
 def plan_of(data: bytes) -> Plan:
@@ -183,7 +141,7 @@ def plan_of(data: bytes) -> Plan:
     )
 
 
-# ---- the body ----------------------------------------------------------------------------------------------------------
+# ---- the body ------------------------------------------------------------------------------------------------------
 
 
 def _body(draw: Draw) -> bytes:
@@ -194,7 +152,7 @@ def _body(draw: Draw) -> bytes:
 
 
 def _encoded(draw: Draw, encoding: str, body: bytes) -> bytes:
-    """Really compressed most of the time, and sometimes only said to be, broken off, damaged or with something behind it."""
+    """Really compressed most of the time; else only said to be, broken off, damaged or with something behind it."""
     match encoding.lower():
         case "gzip":
             packed = gzip.compress(body, mtime=0)
@@ -228,21 +186,23 @@ def _tricky(draw: Draw) -> bytes:
 
 
 def _event(draw: Draw) -> bytes:
-    payload = _payload(draw)
-    before = draw.pick((b"data: ", b"data: ", b"data: ", b"data:", b"event: x\ndata: ", b"id: 1\ndata: ", b"data: data: "))
+    payload = payload_of(draw)
+    before = draw.pick(
+        (b"data: ", b"data: ", b"data: ", b"data:", b"event: x\ndata: ", b"id: 1\ndata: ", b"data: data: ")
+    )
     after = draw.pick((b"\n\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"", b"\n: c\n\n"))
     return before + payload + after
 
 
 def _line(draw: Draw) -> bytes:
-    return _payload(draw) + b"\n"
+    return payload_of(draw) + b"\n"
 
 
 def _run(draw: Draw) -> bytes:
     """Many events that differ in their text alone, as the fast path likes them, and one that is only nearly so."""
-    texts = [draw.pick(_TEXTS) for _ in range(1 + draw.below(8))]
-    template = _chunk({"content": "@"})
-    many = [template.replace(b"@", _quoted(text)) for text in texts * (1 + draw.below(6))]
+    texts = [draw.pick(TEXTS) for _ in range(1 + draw.below(8))]
+    template = chunk_bytes({"content": "@"})
+    many = [template.replace(b"@", quoted(text)) for text in texts * (1 + draw.below(6))]
     events = b"".join(b"data: %b\n\n" % one for one in many)
     return events + (_event(draw) if draw.flag() else b"")
 
@@ -262,152 +222,8 @@ def _recorded(draw: Draw) -> bytes:
             return bytes(changed)
         case 3:
             return body[: draw.below(len(body) + 1)]
-    return body
+        case _:
+            return body
 
 
 _PIECES: Final[tuple[Callable[[Draw], bytes], ...]] = (_event, _event, _event, _run, _tricky, _raw, _recorded, _line)
-
-
-# ---- payloads ------------------------------------------------------------------------------------------------------------
-
-
-def _chunk(delta: object, **more: object) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
-    head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1_772_000_000, "model": "m-1"}
-    return _dump({**head, "choices": [choice], **more}, half_as_is=False)
-
-
-def _quoted(text: str) -> bytes:
-    """The inside of a JSON string; half surrogates escaped, as vendors write them."""
-    return _dump(text, half_as_is=False)[1:-1]
-
-
-def _dump(value: object, *, half_as_is: bool) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if not half_as_is:
-        text = "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in text)
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _payload(draw: Draw) -> bytes:
-    value = _value(draw)
-    text = _dump(value, half_as_is=draw.below(16) == 15)
-    match draw.below(16):
-        case 13:
-            return text[: draw.below(len(text) + 1)]
-        case 14:
-            return text + b" \t"
-        case 15:
-            return json.dumps(value, indent=1).encode().replace(b"\n", b"\ndata: ")
-    return text
-
-
-def _value(draw: Draw) -> object:
-    match draw.below(12):
-        case 0:
-            return _odd(draw)
-        case 1:
-            return {"error": _error(draw), **({"choices": [_choice(draw)]} if draw.flag() else {})}
-        case 2:
-            return {**_head(draw), "choices": [], "usage": _usage(draw)}
-        case 3:
-            return draw.pick(({"type": "ping"}, {"code": 1301, "msg": "x"}, {"message": "no", "status_code": 500}, {}))
-        case 4:
-            return {**_head(draw), "choices": _odd(draw)}
-    choices = [_choice(draw) for _ in range(draw.pick((1, 1, 1, 1, 2, 3)))]
-    value = {**_head(draw), "choices": choices}
-    if draw.below(8) == 7:
-        value["usage"] = _usage(draw)
-    if draw.below(8) == 7:
-        value[draw.pick(("system_fingerprint", "x_groq", "citations", "error", "object", "usage", "id"))] = _odd(draw)
-    return value
-
-
-def _head(draw: Draw) -> dict[str, object]:
-    head: dict[str, object] = {"id": "c-1", "object": "chat.completion.chunk", "created": 1_772_000_000, "model": "m-1"}
-    if draw.below(6) == 5:
-        head[draw.pick(("id", "created", "model", "object"))] = _odd(draw)
-    if draw.below(6) == 5:
-        del head[draw.pick(("id", "created", "model", "object"))]
-    return head
-
-
-def _choice(draw: Draw) -> object:
-    if draw.below(16) == 15:
-        return _odd(draw)
-    choice: dict[str, object] = {
-        "index": draw.pick((0, 0, 0, 0, 0, 1, 2)) if draw.below(8) < 7 else _odd(draw),
-        draw.pick(("delta", "delta", "delta", "delta", "message")): _delta(draw),
-        "finish_reason": draw.pick(_FINISHES) if draw.below(3) == 2 else None,
-    }
-    if draw.below(8) == 7:
-        choice[draw.pick(("logprobs", "content_filter_results", "matched_stop", "usage", "index"))] = draw.pick(
-            (_odd(draw), {"content": [{"token": "a", "logprob": -0.5}]})
-        )
-    return choice
-
-
-def _delta(draw: Draw) -> object:
-    delta: dict[str, object] = {}
-    for _ in range(draw.pick((1, 1, 1, 2, 3, 0))):
-        match draw.below(10):
-            case 0:
-                delta["role"] = draw.pick(("assistant", "assistant", "", "user", None, 1))
-            case 1:
-                delta["reasoning_content"] = draw.pick(_TEXTS)
-            case 2:
-                delta[draw.pick(("reasoning", "refusal"))] = draw.pick(_TEXTS)
-            case 3:
-                delta["tool_calls"] = [_fragment(draw) for _ in range(draw.pick((1, 1, 2, 0)))]
-            case 4:
-                delta[draw.pick(("content", "tool_calls", "annotations", "audio", "function_call"))] = _odd(draw)
-            case _:
-                delta["content"] = draw.pick(_TEXTS)
-    return delta if draw.below(16) < 15 else _odd(draw)
-
-
-def _fragment(draw: Draw) -> object:
-    call: dict[str, object] = {"index": draw.pick((0, 0, 0, 1, 2)), "function": {"arguments": _arguments(draw)}}
-    match draw.below(8):
-        case 0:
-            call.pop("index")
-        case 1:
-            call["index"] = _odd(draw)
-        case 2:
-            call["function"] = _odd(draw)
-        case 3:
-            return _odd(draw)
-    if draw.flag():
-        call["id"] = draw.pick(("call_1", "call_2", "", None, 5))
-        call["type"] = "function"
-        if isinstance(call["function"], dict):
-            call["function"]["name"] = draw.pick(("lookup", "look", "up", "", None, "جستجو"))
-    return call
-
-
-def _arguments(draw: Draw) -> object:
-    return draw.pick(("", "{", '{"q":"', "سل", "ام", '"}', "{}", '{"q":1}', "\ud83d", "\ude00", "👩\u200d", None, {"q": 1}, [], " "))
-
-
-def _error(draw: Draw) -> object:
-    known: tuple[object, ...] = (
-        "overloaded",
-        {"message": "slow down", "type": "rate_limit_error", "code": 429},
-        {"message": "bad key", "code": "invalid_api_key"},
-        {"message": "filtered", "code": "content_filter", "param": None},
-        {"code": 1301, "message": "不安全或敏感内容"},
-        {"message": {"detail": ["x"]}},
-    )
-    return draw.pick(known) if draw.below(4) < 3 else _odd(draw)
-
-
-def _usage(draw: Draw) -> object:
-    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
-    if draw.below(3) == 2:
-        name = draw.pick(("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details"))
-        usage[name] = _odd(draw)  # type: ignore[assignment]  # that it is no number is the point
-    return usage if draw.below(8) < 7 else _odd(draw)
-
-
-def _odd(draw: Draw) -> Any:
-    return draw.pick(_ODD)

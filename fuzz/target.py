@@ -93,7 +93,7 @@ def check_plan(plan: Plan) -> None:
     _check_leaving(plan)
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------------------------
 
 
 def _begin(plan: Plan, *, fast: bool = True) -> Pipeline:
@@ -129,7 +129,7 @@ def _close(pipeline: Pipeline, stop: Stop, now: float, out: list[bytes]) -> Outc
     return Outcome(b"".join(out), pipeline.client_head(), closing.ending, code, pipeline.facts, pipeline.over)
 
 
-# ---- what must hold ------------------------------------------------------------------------------------------------------
+# ---- what must hold ------------------------------------------------------------------------------------------------
 
 
 def _check_same(plan: Plan, whole: Outcome, other: Outcome, how: str) -> None:
@@ -144,7 +144,9 @@ def _check_clock(plan: Plan, whole: Outcome) -> None:
     timed = _read(plan, cut(plan.body, plan.cuts), steps=plan.moments)
     _check_outcome(plan, timed)
     if (timed.ending, timed.code) != (whole.ending, whole.code):
-        raise Finding(plan, f"with the clock moving it ended {timed.ending} {timed.code}, else {whole.ending} {whole.code}")
+        raise Finding(
+            plan, f"with the clock moving it ended {timed.ending} {timed.code}, else {whole.ending} {whole.code}"
+        )
     # One who leaves does not get what is held then, and how much that is depends on the clock.
     if plan.stop is not Stop.GONE and (still := _texts(whole)) != (moving := _texts(timed)):
         raise Finding(plan, f"the clock changed the text\nstill: {still!r}\nmoving: {moving!r}")

@@ -101,7 +101,9 @@ class Answer:
         """One choice's increment, with its canonical finish. True if it is progress (contract W6)."""
         choice = self._choices.get(delta.choice)
         if choice is None:
-            choice = self._choices[delta.choice] = self._new_choice(delta.choice)
+            choice = self._new_choice(delta.choice)
+            if delta.texts or delta.tools or delta.role or delta.finish or delta.logprobs is not None or delta.extra:
+                self._choices[delta.choice] = choice  # an empty delta opens no choice that would then need its finish
         self._last = choice.last = chunk
         self._plain_choice = None
         progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
@@ -136,10 +138,11 @@ class Answer:
             self._grow(len(fragment.arguments) + 64)
 
     def _keep(self, size: int) -> None:
-        """For the limit: what is kept beside the texts."""
+        """For the limit: what is kept beside the texts. It is counted in whole frames, of which one may be a line long."""
         self._kept += size
-        if self._kept > self._setup.max_answer_bytes:
-            raise LimitExceeded("answer", self._setup.max_answer_bytes, self._kept)
+        limit = self._setup.max_answer_bytes + self._setup.max_line_bytes
+        if self._kept > limit:
+            raise LimitExceeded("answer", limit, self._kept)
 
     def _grow(self, size: int) -> None:
         self._size += size

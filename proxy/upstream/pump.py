@@ -161,13 +161,14 @@ class Pump:
         if services.keepalive_s:
             self._at = _At.READ
             services.clock.add(self)
+        wait_s, late = self._timeouts.head()
         try:
-            async with asyncio.timeout(None) as self._waiting:
+            async with asyncio.timeout(wait_s) as self._waiting:
                 return await (asyncio.shield(opened) if opened is not None else opening)
         except TimeoutError:
             if opened is not None:
                 opened.cancel()
-            return Stop.SHUTDOWN
+            return Stop.SHUTDOWN if self._shutting_down else late
         except asyncio.CancelledError:
             self._leave_early(opened)
             raise
@@ -424,7 +425,13 @@ class Pump:
         await self._record(closing)
 
     async def _drain_from_head(self, opened: asyncio.Task[Exchange | Stop]) -> None:
-        exchange = await opened
+        wait_s, late = self._timeouts.head()
+        exchange: Exchange | Stop
+        try:
+            async with asyncio.timeout(wait_s):
+                exchange = await opened
+        except TimeoutError:
+            exchange = late
         if isinstance(exchange, Stop):
             self._closing = self._pipeline.finish(exchange, self._loop.time())
             await self._record(self._closing)

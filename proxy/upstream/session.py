@@ -43,6 +43,12 @@ class Timeouts:
     total: float = 1800.0
     after_finish: float = 2.0
 
+    def head(self) -> tuple[float | None, Stop]:
+        """How long to wait for the head, and what it means when that has passed."""
+        if self.total and (not self.first_byte or self.total < self.first_byte):
+            return self.total, Stop.TOTAL
+        return self.first_byte or None, Stop.FIRST_BYTE
+
 
 class Exchange:
     """An open answer. `read` gives what has come, b"" at its proper end."""
@@ -112,19 +118,14 @@ class Session:
         return session
 
     async def open(self, url: URL, headers: Mapping[str, str], body: bytes, timeouts: Timeouts) -> Exchange:
-        """Send the request and wait for the head. Raises `Stopped`."""
+        """Send the request and wait for the head, which only the caller bounds (`Timeouts.head`). Raises `Stopped`."""
         session = self._session(timeouts.connect)
-        limits = [(s, stop) for s, stop in ((timeouts.first_byte, Stop.FIRST_BYTE), (timeouts.total, Stop.TOTAL)) if s]
-        wait_s, late = min(limits, default=(None, Stop.FIRST_BYTE), key=lambda limit: limit[0] or 0)
         try:
-            async with asyncio.timeout(wait_s):
-                response = await session.post(url, data=body, headers=headers, allow_redirects=False)
+            response = await session.post(url, data=body, headers=headers, allow_redirects=False)
         except aiohttp.ConnectionTimeoutError as error:
             raise Stopped(Stop.CONNECT) from error
         except aiohttp.ClientConnectorError as error:
             raise Stopped(Stop.CONNECT_FAILED, type(error.os_error).__name__) from error
-        except TimeoutError as error:
-            raise Stopped(late) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Stopped(Stop.CUT, type(error).__name__) from error
         return Exchange(response)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.clause("W8", "L1")
 
 #: None of them ends in what may join with the next: each leaves as it came.
 PIECES: Final = ("سلام،", " 你好。", " Hello.", " 👋🏽!", " 안녕.", " नमस्ते।")
-ASK: Final = {"stream_options": {"include_usage": True}}
+ASK: Final = chat(stream_options={"include_usage": True})
 TOLD_AT_THE_END: Final = 3  # finish, usage and [DONE] leave together, when the row is durable
 
 
@@ -32,19 +32,21 @@ async def test_whoever_leaves_after_event_n_has_a_row_that_says_n(tmp_path: Path
     count = len(PIECES)
     plays = [hangs_after(told) for told in range(count + 1)]
     config = {"on_client_gone": "drain" if drain else "cancel", "deadlines": {"idle": 0.3}}
-    async with ReplayUpstream(*plays) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, upstream=config) as proxy:
-            bodies: list[bytes] = []
-            for told in range(count + 1):
-                async with proxy.open(chat(**ASK)) as client:
-                    reply = await client.read_events(told + 1) if told else client.reply
-                    await upstream.wait_hits(told + 1)
-                    bodies.append(reply.body)
-                    client.leave()
-                await upstream.hits[told].wait_over(5)
-            rows = await proxy.rows(count + 1)
-            await proxy.wait_metric("sluice_open_streams", 0)
-            assert upstream.open_connections == 0
+    async with (
+        ReplayUpstream(*plays) as upstream,
+        running_proxy(tmp_path, upstream.base_url, upstream=config) as proxy,
+    ):
+        bodies: list[bytes] = []
+        for told in range(count + 1):
+            async with proxy.open(ASK) as client:
+                reply = await client.read_events(told + 1) if told else client.reply
+                await upstream.wait_hits(told + 1)
+                bodies.append(reply.body)
+                client.leave()
+            await upstream.hits[told].wait_over(5)
+        rows = await proxy.rows(count + 1)
+        await proxy.wait_metric("sluice_open_streams", 0)
+        assert upstream.open_connections == 0
 
     assert [row["ending"] for row in rows] == ["client_gone"] * (count + 1)
     assert [row["events_out"] for row in rows] == [0, *range(2, count + 2)]
@@ -58,7 +60,7 @@ async def test_whoever_leaves_within_the_last_events_has_a_completed_row(tmp_pat
     total = 1 + len(PIECES) + TOLD_AT_THE_END
     async with ReplayUpstream(play) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
         for told in range(total - TOLD_AT_THE_END + 1, total + 1):
-            async with proxy.open(chat(**ASK), read_bytes=64) as client:
+            async with proxy.open(ASK, read_bytes=64) as client:
                 await client.read_events(told)
         rows = await proxy.rows(TOLD_AT_THE_END)
 
@@ -77,7 +79,7 @@ async def test_a_crowd_of_which_each_leaves_elsewhere(tmp_path: Path) -> None:
     async with ReplayUpstream(Play(paced)) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
 
         async def come_and_go(number: int) -> None:
-            async with proxy.open(chat(**ASK), headers={"x-request-id": f"crowd-{number}"}) as client:
+            async with proxy.open(ASK, headers={"x-request-id": f"crowd-{number}"}) as client:
                 reply = await client.read_events(number)
                 ends[f"crowd-{number}"] = reply.is_done
 

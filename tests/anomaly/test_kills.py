@@ -12,7 +12,7 @@ import random
 import signal
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -32,7 +32,9 @@ IS_DEEP: Final = os.environ.get("SLUICE_DEEP") == "1"
 KILLS: Final = int(os.environ.get("SLUICE_KILLS", "20" if IS_DEEP else "3"))
 LANES: Final = 200 if IS_DEEP else 24
 #: About a second, so that the full size asks for some 2,000 events per second.
-PACED: Final = play_events(ROLE, *map(say, ("سلام،", " 你好。", " नमस्ते।", " 👋🏽!", " 안녕.")), STOP, VENDOR_USAGE, delay=0.12)
+PACED: Final = play_events(
+    ROLE, *map(say, ("سلام،", " 你好。", " नमस्ते।", " 👋🏽!", " 안녕.")), STOP, VENDOR_USAGE, delay=0.12
+)
 TWO_WORKERS: Final = ("--workers", "2")
 
 
@@ -44,7 +46,7 @@ class Victim(StrEnum):
 
 @dataclass(slots=True)
 class Crowd:
-    """Clients that ask again and again. `sent` are the ids of all requests, `done` of those whose client read `[DONE]`."""
+    """Clients that ask again and again. `sent` are the ids of all requests, `done` those whose client read `[DONE]`."""
 
     sent: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)
@@ -113,9 +115,16 @@ async def kill_all(proxy: ServedProxy) -> None:
 
 async def all_dead(proxy: ServedProxy) -> None:
     """Workers without a parent let their streams finish and go; nobody waits for them, so their state is what tells."""
+    await until(lambda: not any(map(is_running, proxy.workers)))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Of other processes one hears nothing but by asking."""
     async with asyncio.timeout(PATIENCE_S):
-        while any(map(is_running, proxy.workers)):
-            await asyncio.sleep(0.02)
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.05)
 
 
 def is_running(pid: int) -> bool:
@@ -139,6 +148,7 @@ async def test_no_finished_stream_is_lost_and_none_counted_twice(tmp_path: Path)
     seed = random.SystemRandom().randrange(2**32)
     chance = random.Random(seed)
     crowd = Crowd()
+    rows: list[Row] = []
     async with ReplayUpstream(PACED) as upstream:
         for boot in range(KILLS):
             victim = list(Victim)[boot % 3]
@@ -188,9 +198,8 @@ async def test_a_new_process_leaves_the_streams_of_the_old_one_open_until_it_is_
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(fetch(old.port, chat(), timeout_s=PATIENCE_S)) for _ in range(streams)]
             await upstream.wait_hits(streams, 10)
-            async with asyncio.timeout(PATIENCE_S):  # until the new one has drained, and so has looked for the dead
-                while not database_endings(tmp_path)[None]:
-                    await asyncio.sleep(0.05)
+            # When the old one's open rows are drained, the new one has looked for the dead too.
+            await until(lambda: database_endings(tmp_path)[None] == streams)
             await asyncio.sleep(1.0)
             assert [row["ending"] for row in await new.rows_now()] == [None] * streams
             if number is signal.SIGTERM:
@@ -201,9 +210,8 @@ async def test_a_new_process_leaves_the_streams_of_the_old_one_open_until_it_is_
         ending = "completed" if number is signal.SIGTERM else "interrupted"
         assert [reply.result().is_done for reply in asked] == [number is signal.SIGTERM] * streams
         assert [row["ending"] for row in await new.rows_now()] == [ending] * streams
-        async with asyncio.timeout(PATIENCE_S):  # and so says the database, once the new one has found the old one dead
-            while database_endings(tmp_path) != Counter({ending: streams}):
-                await asyncio.sleep(0.1)
+        # And so says the database, once the new one has found the old one dead.
+        await until(lambda: database_endings(tmp_path) == {ending: streams})
         writers = {path.name.split(".")[0] for path in (tmp_path / "ledger.db-journals").iterdir()}
         assert len(writers) == 1, "only the new process has files left"
 
@@ -242,16 +250,18 @@ async def test_two_hundred_quick_requests_are_two_hundred_rows_after_a_restart(
 
 
 async def test_sigterm_in_the_middle_of_two_hundred_requests_loses_none(tmp_path: Path) -> None:
-    """What was accepted is finished, the rest is refused in words; every answer has its row, and nothing else has one."""
+    """What was accepted is finished, the rest is refused in words; each answer has its row, nothing else has one."""
     count = 200
-    async with ReplayUpstream(PACED) as upstream:
-        async with served_proxy(tmp_path, upstream.base_url, options=TWO_WORKERS) as proxy:
-            asked = [asyncio.create_task(ask_once(proxy, str(number))) for number in range(count)]
-            await upstream.wait_hits(count // 4, 10)
-            proxy.signal()
-            replies = await asyncio.gather(*asked)
-            assert await proxy.exit_code() == 0
-            rows = await proxy.rows_now()
+    async with (
+        ReplayUpstream(PACED) as upstream,
+        served_proxy(tmp_path, upstream.base_url, options=TWO_WORKERS) as proxy,
+    ):
+        asked = [asyncio.create_task(ask_once(proxy, str(number))) for number in range(count)]
+        await upstream.wait_hits(count // 4, 10)
+        proxy.signal()
+        replies = await asyncio.gather(*asked)
+        assert await proxy.exit_code() == 0
+        rows = await proxy.rows_now()
     done = {name for name, told in replies if told == "done"}
     assert {told for _, told in replies} <= {"done", "shutting_down", "refused"}
     assert {row["request_id"] for row in rows} == done

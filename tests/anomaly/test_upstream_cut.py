@@ -1,8 +1,7 @@
-"""The upstream stops after byte N, for every N (contract W5, W6): cut is cut, whole is whole, and nothing in between."""
+"""The upstream stops after byte N, for every N (contract W5, W6): cut is cut, whole is whole, nothing in between."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from proxy.canon.ending import Ending, Stop
 from proxy.stores.recordings import End, Recording
 from tests.support.client import BodyEnd, Reply
 from tests.support.pipelines import STREAM, Transcript, recordings, run
-from tests.support.proxy import running_proxy
+from tests.support.proxy import chat, running_proxy
 from tests.support.shape import complaints_about
 from tests.support.upstream import Play, ReplayUpstream
 
@@ -102,12 +101,13 @@ async def test_over_http_every_cut_is_told_and_has_its_row(tmp_path: Path, end: 
     step = 7 if IS_DEEP else max(1, len(body) // 24)
     sizes = [*range(1, len(body), step), len(body) - 1]
     plays = [Play([(0.0, body[:size])], end=end) for size in sizes]
-    async with ReplayUpstream(*plays) as upstream:
-        async with running_proxy(tmp_path, upstream.base_url, vendor=recording.vendor) as proxy:
-            replies = [await proxy.ask({**REQUEST, "stream_options": {"include_usage": True}}) for _ in sizes]
-            rows = {row["trace_id"]: row for row in await proxy.rows(len(sizes))}
-            await asyncio.sleep(0)
-            assert upstream.open_connections <= 1  # one may be kept alive
+    async with (
+        ReplayUpstream(*plays) as upstream,
+        running_proxy(tmp_path, upstream.base_url, vendor=recording.vendor) as proxy,
+    ):
+        replies = [await proxy.ask(chat("👋🏽 سلام", stream_options={"include_usage": True})) for _ in sizes]
+        rows = {row["trace_id"]: row for row in await proxy.rows(len(sizes))}
+        assert upstream.open_connections <= 1  # one may be kept alive
 
     for size, reply in zip(sizes, replies, strict=True):
         row = rows[reply.headers["x-trace-id"]]
@@ -118,13 +118,6 @@ async def test_over_http_every_cut_is_told_and_has_its_row(tmp_path: Path, end: 
         assert (row["ending"] == "completed") is reply.is_done, size
         assert told(reply) == (alone.head.status, texts_of(alone), code_of(alone)), size
         assert row["error_code"] == code_of(alone), size
-
-
-REQUEST: Final[dict[str, object]] = {
-    "model": "gpt-4o",
-    "stream": True,
-    "messages": [{"role": "user", "content": "👋🏽 سلام"}],
-}
 
 
 def told(reply: Reply) -> tuple[int, Texts, object]:

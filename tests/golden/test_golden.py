@@ -25,7 +25,16 @@ DATA: Final = Path(__file__).parent / "data"
 #: What the row will say, and what the metrics count.
 _FACTS: Final = (
     *("ending", "upstream_status", "served_model", "service_tier", "vendor_response_id", "rule_id", "error_class"),
-    *("error_code", "finish_reason", "finish_inferred", "vendor_usage", "events_in", "events_out", "heartbeats", "replaced"),
+    *(
+        "error_code",
+        "finish_reason",
+        "finish_inferred",
+        "vendor_usage",
+        "events_in",
+        "events_out",
+        "heartbeats",
+        "replaced",
+    ),
     *("held_chars", "unmapped", "notes"),
 )
 

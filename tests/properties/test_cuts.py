@@ -21,7 +21,7 @@ from proxy.wire.hold import Boundary
 from tests.support.cuts import cut, cuts_of, one_by_one
 from tests.support.pipelines import STREAM, Transcript, play, recordings, run
 from tests.support.shape import complaints_about
-from tests.support.strategies import HEAD, encode, streams, uniform_streams
+from tests.support.strategies import END, say, streams, uniform_streams
 
 every_recording = pytest.mark.parametrize("recording", recordings(), ids=lambda recording: recording.key)
 asked = st.builds(Asked, stream=st.booleans(), usage=st.just(True), json=st.booleans())
@@ -57,10 +57,16 @@ def by_event(whole: bytes) -> list[bytes]:
 
 def tricky_edges(whole: bytes) -> list[int]:
     """Inside line ends, characters, escapes and marks: before and after each byte that begins or ends one."""
-    return [at for at in range(1, len(whole)) if whole[at] in b"\r\n\\\"[{:\xef\xbb\xbf" or whole[at - 1] in b"\r\n\\" or whole[at] >= 0x80]
+    return [
+        at
+        for at in range(1, len(whole))
+        if whole[at] in b'\r\n\\"[{:\xef\xbb\xbf' or whole[at - 1] in b"\r\n\\" or whole[at] >= 0x80
+    ]
 
 
-def assert_cuts_do_not_matter(whole: bytes, others: Iterable[Sequence[bytes]], asked: Asked, **changes: object) -> Transcript:
+def assert_cuts_do_not_matter(
+    whole: bytes, others: Iterable[Sequence[bytes]], asked: Asked, **changes: object
+) -> Transcript:
     """Against one read, the whole at once."""
     first = run([whole], asked, **changes)  # type: ignore[arg-type]  # settings of the pipeline
     for reads in others:
@@ -96,7 +102,7 @@ def test_recordings_give_the_same_bytes_at_random_cuts(recording: Recording, dat
 @given(whole=streams(), asked=asked, boundary=boundaries, limit=limits, data=st.data())
 @example(
     # The end mark and an error behind it in one read: read in two, the error was never seen.
-    whole=b'data: {"choices":[{"delta":{"content":"\xd8\xb3"}}]}\n\ndata: [DONE]\n\nerror: {"error":{"message":"m"}}\n\n',
+    whole=say("س") + END + b'error: {"error":{"message":"m"}}\n\n',
     asked=STREAM,
     boundary=Boundary.GRAPHEME,
     limit={},
@@ -116,35 +122,35 @@ def test_generated_streams_give_the_same_bytes_however_they_are_cut(
         assert complaints_about(first.client, complete=complete, usage=True) == []
 
 
-def _event(**fields: object) -> bytes:
-    return b"data: " + encode({**HEAD, **fields}) + b"\n\n"
-
-
-def _say(text: str, **choice: object) -> list[dict[str, object]]:
-    return [{"index": 0, "delta": {"content": text}, "finish_reason": None, **choice}]
-
-
 @pytest.mark.clause("W2")
 @given(whole=uniform_streams(), asked=st.just(STREAM), boundary=boundaries, limit=limits, data=st.data())
 @example(  # an unknown field of the event before a run must not reach the finish that we infer
-    whole=_event(choices=_say("a")) * 2 + _event(choices=_say("b"), citations=[1]) + _event(choices=_say("c")) * 40 + b"data: [DONE]\n\n",
+    whole=say("a") * 2 + say("b", citations=[1]) + say("c") * 40 + END,
     asked=STREAM,
     boundary=Boundary.GRAPHEME,
     limit={},
     data=None,
 )
 @example(  # false is 0 and 1e0 is 1 to a comparison, but not to a client
-    whole=_event(choices=_say("a")) * 2 + _event(choices=_say("b", index=False)) + _event(choices=_say("c"), created=1.772e9),
+    whole=say("a") * 2 + say("b", index=False) + say("c", created=1.772e9),
     asked=STREAM,
     boundary=Boundary.GRAPHEME,
     limit={},
     data=None,
 )
 @example(  # a line beyond the limit in the middle of a run
-    whole=_event(choices=_say("a")) * 30 + _event(choices=_say("b" * 500)) + _event(choices=_say("c")) * 30,
+    whole=say("a") * 30 + say("b" * 500) + say("c") * 30,
     asked=STREAM,
     boundary=Boundary.GRAPHEME,
     limit={"max_line_bytes": 400},
+    data=None,
+)
+@example(  # MiniMax says its errors beside the text
+    whole=say("a", base_resp={"status_code": 0}) * 2
+    + say("b", base_resp={"status_code": 1027, "status_msg": "sensitive"}),
+    asked=STREAM,
+    boundary=Boundary.GRAPHEME,
+    limit={},
     data=None,
 )
 def test_runs_that_pass_unread_are_the_bytes_that_reading_gives(
@@ -159,7 +165,9 @@ def test_runs_that_pass_unread_are_the_bytes_that_reading_gives(
 
 @pytest.mark.clause("W2")
 @given(whole=streams(6), coding=st.sampled_from(["gzip", "deflate", "br"]), data=st.data())
-def test_compressed_streams_give_the_same_bytes_however_they_are_cut(whole: bytes, coding: str, data: st.DataObject) -> None:
+def test_compressed_streams_give_the_same_bytes_however_they_are_cut(
+    whole: bytes, coding: str, data: st.DataObject
+) -> None:
     """The compressed bytes cut anywhere give what the plain bytes give, also when their end is missing."""
     packed = _packed(whole, coding)
     headers = {"content-type": "text/event-stream", "content-encoding": coding}

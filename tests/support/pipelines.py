@@ -99,7 +99,7 @@ def begin(
     fast: bool = True,
     **changes: object,
 ) -> Pipeline:
-    """A pipeline that has seen its head. `fast=False` keeps it from learning templates, so that nothing is passed over."""
+    """A pipeline that has seen its head. `fast=False` keeps it from learning templates, so that all is read."""
     pipeline = Pipeline(setup(vendor, **changes), asked)
     if not fast:
         pipeline._learnings = 0
@@ -157,7 +157,7 @@ def play(
     as_recorded: bool = False,
     **changes: object,
 ) -> Transcript:
-    """A recording through the pipeline, in its own reads or cut `at` other places; `as_recorded` moves the clock too."""
+    """A recording, in its own reads or cut `at` other places; `as_recorded` moves the clock too."""
     reads = [read.data for read in recording.reads] if at is None else cut(recording.body, at)
     return run(
         reads,
@@ -175,5 +175,3 @@ def asked_by(recording: Recording) -> Asked:
     """As the recorded request asked, and always with usage, so that it is seen."""
     body = recording.request.get("body")
     return Asked(stream=isinstance(body, dict) and body.get("stream") is True, usage=True)
-
-

@@ -1,8 +1,8 @@
 """Streams made of tricky pieces: what vendors, relays and bad luck have written between a model and its reader.
 
 `streams()` gives bytes that look like an answer of the OpenAI family often enough to reach every stage, and are wrong
-in every place where something can be wrong. `uniform_streams()` gives long rows of events of one shape with now and then
-one that is not, for the fast path.
+in every place where something can be wrong. `uniform_streams()` gives long rows of events of one shape, with now and
+then one that is not, for the fast path.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ HEAD: Final = {
 
 #: Texts in which something can break: clusters, halves of pairs, escapes, marks of other grammars.
 TEXTS: Final = (
-    "سلام", " می‌", "رود", "نَ", "你好，", "中", "नमस्", "ते ", "क्ष", "한", "ᄒ", "ᅡᆫ", "น้ำ", "ไหล", "e", "\u0301",
-    "👩", "\u200d", "👧", "🏽", "🇮", "🇷", "\ufe0f", "\ud83d", "\ude00", "\ud800", "\udfff", "\U0001f600", "a\u2028b", "\u2029",
-    "\u0085", "\ufeff", "\ufffd", "\x00", "\x1f", "\n", "\r\n", "\t", " ", "", "\\", '"', '\\"', "\\\\", "data: x\n\n",
-    "data: [DONE]", "```", "`", "```json\n", "\n```", "{", "}", "[1, 2]", '{"a":1}', "Hello", " there", ".", "0", "é",
+    "سلام", " می‌", "رود", "نَ", "你好，", "中", "नमस्", "ते ", "क्ष", "한", "ᄒ", "ᅡᆫ", "น้ำ", "ไหล", "e", "\u0301", "👩",
+    "\u200d", "👧", "🏽", "🇮", "🇷", "\ufe0f", "\ud83d", "\ude00", "\ud800", "\udfff", "\U0001f600", "a\u2028b",
+    "\u2029", "\u0085", "\ufeff", "\ufffd", "\x00", "\x1f", "\n", "\r\n", "\t", " ", "", "\\", '"', '\\"', "\\\\",
+    "data: x\n\n", "data: [DONE]", "```", "`", "```json\n", "\n```", "{", "}", "[1, 2]", '{"a":1}', "Hello", " there",
+    ".", "0", "é",
 )  # fmt: skip
 WORDS: Final = ("stop", "length", "tool_calls", "content_filter", "error", "", "null", "eos", "STOP", "function_call")
 #: JSON values where a vendor's habit, or a fault, puts something else than the grammar says.
@@ -48,13 +49,46 @@ def encode(value: object, *, ascii_only: bool = False, compact: bool = True) -> 
     return text.encode()
 
 
+# ---- events written by hand ------------------------------------------------------------------------------------------
+
+
+def event(payload: object) -> bytes:
+    return b"data: " + encode(payload) + b"\n\n"
+
+
+def chunk(
+    delta: Mapping[str, object] | None = None, finish: str | None = None, index: int = 0, **more: object
+) -> bytes:
+    """The event of a clean chat.completion.chunk; without a delta it has no choices."""
+    choices = [] if delta is None else [{"index": index, "delta": delta, "finish_reason": finish}]
+    return event({**HEAD, "choices": choices, **more})
+
+
+def say(text: str, index: int = 0, **more: object) -> bytes:
+    return chunk({"content": text}, None, index, **more)
+
+
+def call(**fragment: object) -> bytes:
+    """The event of one tool-call fragment."""
+    return chunk({"tool_calls": [fragment]})
+
+
+ROLE: Final = chunk({"role": "assistant", "content": ""})
+STOP: Final = chunk({}, "stop")
+USAGE: Final = chunk(usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
+END: Final = b"data: [DONE]\n\n"
+
+
+# ---- whatever else ---------------------------------------------------------------------------------------------------
+
+
 def _sometimes(value: st.SearchStrategy[object], other: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return st.integers(0, 19).flatmap(lambda dice: other if dice == 0 else value)
 
 
-def _fields(always: Mapping[str, st.SearchStrategy[object]], maybe: Mapping[str, st.SearchStrategy[object]]) -> (
-    st.SearchStrategy[dict[str, object]]
-):
+def _fields(
+    always: Mapping[str, st.SearchStrategy[object]], maybe: Mapping[str, st.SearchStrategy[object]]
+) -> st.SearchStrategy[dict[str, object]]:
     """Mostly right fields; now and then one with another kind of value, and unknown ones."""
     return st.fixed_dictionaries(
         {name: _sometimes(value, odd) for name, value in always.items()},
@@ -88,9 +122,14 @@ _delta = st.one_of(
 )
 _choice = _fields(
     {"index": st.sampled_from((0, 0, 0, 0, 1)), "delta": _delta, "finish_reason": st.none()},
-    {"logprobs": st.sampled_from((None, {"content": [{"token": "س", "logprob": -0.1}]})), "content_filter_results": odd},
+    {
+        "logprobs": st.sampled_from((None, {"content": [{"token": "س", "logprob": -0.1}]})),
+        "content_filter_results": odd,
+    },
 )
-_finishing = _fields({"index": st.sampled_from((0, 0, 1)), "delta": _delta, "finish_reason": st.sampled_from(WORDS)}, {})
+_finishing = _fields(
+    {"index": st.sampled_from((0, 0, 1)), "delta": _delta, "finish_reason": st.sampled_from(WORDS)}, {}
+)
 _usage = st.fixed_dictionaries({"prompt_tokens": odd, "completion_tokens": st.integers(0, 9)})
 
 
@@ -98,7 +137,8 @@ def _chunk(choice: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[di
     head = {name: st.just(value) for name, value in HEAD.items()}
     choices = _sometimes(st.lists(_sometimes(choice, odd), min_size=1, max_size=2), odd)
     return _fields(
-        {**head, "choices": choices}, {"usage": st.one_of(st.none(), _usage), "system_fingerprint": st.just("fp"), "extra": odd}
+        {**head, "choices": choices},
+        {"usage": st.one_of(st.none(), _usage), "system_fingerprint": st.just("fp"), "extra": odd},
     )
 
 
@@ -109,18 +149,21 @@ _payload = st.one_of(
     _chunk(_finishing),
     st.fixed_dictionaries({"choices": st.just([]), "usage": _usage}),
     st.fixed_dictionaries({"error": odd}, optional={"choices": st.lists(_choice, max_size=1)}),
-    st.fixed_dictionaries({}, optional={"object": st.just("error"), "message": texts, "code": odd, "detail": odd, "type": odd}),
+    st.fixed_dictionaries(
+        {}, optional={"object": st.just("error"), "message": texts, "code": odd, "detail": odd, "type": odd}
+    ),
     odd,
 )
 _json = st.builds(encode, _payload, ascii_only=st.booleans(), compact=st.booleans())
 _ends = st.sampled_from((b"\n\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"\r\n", b"\r", b"\n\r\n", b""))
 _junk = st.sampled_from(
     (
-        b"\xef\xbb\xbf", b": ping\n\n", b":\n", b": x", b"data:\n\n", b"data: \n\n", b"data\n\n", b"event: error\n", b"event: ping\n",
-        b"id: 1\n", b"retry: 5\n", b"\n", b"\r", b"\r\n", b"\x00", b"\xff", b"\xd8", b"\xf0\x9f", b"   \n", b"oops\n", b"<html>\n",
-        b'error: {"error": {"message": "m"}}\n', b"data: [DONE]\n\n", b"data:[DONE]\n\n", b'data: "[DONE]"\n\n', b"data: [DONE]",
-        b"data: data: {}\n\n", b"data: {\ndata: }\n\n", b"data: \xef\xbb\xbf{}\n\n", b'data: {"choices": [\n\n', b"data: words\n\n",
-        b"data: NaN\n\n", b"data: " + b"[" * 1100 + b"\n\n", b'data: "words"\n\n', b'{"error":{"message":"m"}}\n',
+        b"\xef\xbb\xbf", b": ping\n\n", b":\n", b": x", b"data:\n\n", b"data: \n\n", b"data\n\n", b"event: error\n",
+        b"event: ping\n", b"id: 1\n", b"retry: 5\n", b"\n", b"\r", b"\r\n", b"\x00", b"\xff", b"\xd8", b"\xf0\x9f",
+        b"   \n", b"oops\n", b"<html>\n", b'error: {"error": {"message": "m"}}\n', b"data: [DONE]\n\n",
+        b"data:[DONE]\n\n", b'data: "[DONE]"\n\n', b"data: [DONE]", b"data: data: {}\n\n", b"data: {\ndata: }\n\n",
+        b"data: \xef\xbb\xbf{}\n\n", b'data: {"choices": [\n\n', b"data: words\n\n", b"data: NaN\n\n",
+        b"data: " + b"[" * 1100 + b"\n\n", b'data: "words"\n\n', b'{"error":{"message":"m"}}\n',
     )
 )  # fmt: skip
 
@@ -135,7 +178,9 @@ def _event(payload: bytes, field: bytes, end: bytes) -> bytes:
 
 
 _events = st.builds(_event, _json, st.sampled_from((b"data: ", b"data: ", b"data: ", b"data:", b"data:  ")), _ends)
-_torn_events = st.builds(_torn, _events, st.integers(0, 400), st.sampled_from((b"\n", b"\r", b"\ndata: ", b"\xff", b"\\", b'"')))
+_torn_events = st.builds(
+    _torn, _events, st.integers(0, 400), st.sampled_from((b"\n", b"\r", b"\ndata: ", b"\xff", b"\\", b'"'))
+)
 
 
 def streams(max_size: int = 14) -> st.SearchStrategy[bytes]:
@@ -147,8 +192,8 @@ def streams(max_size: int = 14) -> st.SearchStrategy[bytes]:
 # ---- events of one shape -------------------------------------------------------------------------------------------
 
 _CONTENTS: Final = (
-    "Hello", " there", " a\nb", ' said "x"', "\\", "\\\\", 'end\\"', "", "\x01", "\t", "é", "س", "سلام", "你好", "🧵", "👩", "\u200d",
-    "\u2028", '","', '"},"finish_reason":null}]}', "data: ", "x" * 300, "/", "<", "\x7f",
+    "Hello", " there", " a\nb", ' said "x"', "\\", "\\\\", 'end\\"', "", "\x01", "\t", "é", "س", "سلام", "你好", "🧵",
+    "👩", "\u200d", "\u2028", '","', '"},"finish_reason":null}]}', "data: ", "x" * 300, "/", "<", "\x7f",
 )  # fmt: skip
 TEMPLATES: Final[Sequence[tuple[bytes, bytes]]] = tuple(
     (before, after)
@@ -162,7 +207,8 @@ TEMPLATES: Final[Sequence[tuple[bytes, bytes]]] = tuple(
             b'"},"finish_reason":null,"index":0,"logprobs":null}],' + encode(HEAD)[1:],
         ),
         (
-            encode(HEAD)[:-1] + b',"x":[{"content_filter_results":{}}],"choices":[{"index":0,"delta":{"role":null,"content":"',
+            encode(HEAD)[:-1]
+            + b',"x":[{"content_filter_results":{}}],"choices":[{"index":0,"delta":{"role":null,"content":"',
             b'"},"finish_reason":null,"logprobs":null}],"usage":null} ',
         ),
         (
@@ -177,16 +223,15 @@ _other_events = st.sampled_from(
         b"data: {}\n\n",
         b"data:\n\n",
         b"event: x\n",
-        b"data: " + encode({**HEAD, "choices": [{"index": 0, "delta": {"reasoning": "نَ"}, "finish_reason": None}]}) + b"\n\n",
-        b"data: " + encode({**HEAD, "citations": [1], "choices": [{"index": 0, "delta": {"content": "c"}, "finish_reason": None}]}) + b"\n\n",
-        b"data: " + encode({**HEAD, "choices": [{"index": 1, "delta": {"content": "ق"}, "finish_reason": None}]}) + b"\n\n",
-        b"data: " + encode({**HEAD, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + b"\n\n",
-        b"data: " + encode({**HEAD, "choices": [{"index": False, "delta": {"content": "f"}, "finish_reason": None}]}) + b"\n\n",
-        b"data: " + encode({**HEAD, "created": 1.772e9, "choices": [{"index": 0, "delta": {"content": "f"}, "finish_reason": None}]})
-        + b"\n\n",
-        b"data: " + encode({**HEAD, "choices": [5]}) + b"\n\n",
+        chunk({"reasoning": "نَ"}),
+        say("c", citations=[1]),
+        say("ق", index=1),
+        STOP,
+        say("f", index=False),
+        say("f", created=1.772e9),
+        event({**HEAD, "choices": [5]}),
     )
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -195,7 +240,12 @@ def uniform_streams(draw: st.DrawFn) -> bytes:
     before, after = draw(st.sampled_from(TEMPLATES))
     ascii_only = draw(st.booleans())
     lengths = st.lists(st.tuples(st.sampled_from(_CONTENTS), st.sampled_from((1, 1, 2, 40))), max_size=12)
-    out = [b"data: " + encode({**HEAD, "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]})]
+    out = [
+        b"data: "
+        + encode(
+            {**HEAD, "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]}
+        )
+    ]
     out.append(b"\n\n")
     for content, times in draw(lengths):
         one = b"data: " + before + encode(content, ascii_only=ascii_only)[1:-1] + after + b"\n\n"
@@ -204,38 +254,16 @@ def uniform_streams(draw: st.DrawFn) -> bytes:
             case 0:
                 out.append(draw(_other_events))
             case 1:
-                out.append(_torn(one, draw(st.integers(0, 500)), draw(st.sampled_from((b'"', b"\\", b"\n", b"\r", b"\xff", b"\n\n")))))
+                out.append(
+                    _torn(
+                        one,
+                        draw(st.integers(0, 500)),
+                        draw(st.sampled_from((b'"', b"\\", b"\n", b"\r", b"\xff", b"\n\n"))),
+                    )
+                )
             case 2:
                 out.append(one[: draw(st.integers(0, 500)) % len(one)])
             case _:
                 pass
     out.append(draw(st.sampled_from((b"", b"data: [DONE]\n\n", b"data: [DONE]\n"))))
     return b"".join(out)
-
-
-# ---- events written by hand ------------------------------------------------------------------------------------------
-
-
-def event(payload: object) -> bytes:
-    return b"data: " + encode(payload) + b"\n\n"
-
-
-def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None, index: int = 0, **more: object) -> bytes:
-    """The event of a clean chat.completion.chunk; without a delta it has no choices."""
-    choices = [] if delta is None else [{"index": index, "delta": delta, "finish_reason": finish}]
-    return event({**HEAD, "choices": choices, **more})
-
-
-def say(text: str, index: int = 0, **more: object) -> bytes:
-    return chunk({"content": text}, None, index, **more)
-
-
-def call(**fragment: object) -> bytes:
-    """The event of one tool-call fragment."""
-    return chunk({"tool_calls": [fragment]})
-
-
-ROLE: Final = chunk({"role": "assistant", "content": ""})
-STOP: Final = chunk({}, "stop")
-USAGE: Final = chunk(usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
-END: Final = b"data: [DONE]\n\n"
