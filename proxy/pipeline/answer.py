@@ -26,7 +26,7 @@ from proxy.semantics.toolcalls import Call
 from proxy.wire.encode import event
 
 _ROLE = {"role": "assistant", "content": ""}
-_CHOICE_BYTES = 1024  # what the state of a choice takes
+_STATE_BYTES = 1024  # what the state of a choice or of a tool call takes
 
 
 class Answer:
@@ -122,7 +122,7 @@ class Answer:
     def _new_choice(self, index: int) -> Choice:
         strip = self._asked.json and self._setup.strip_fences
         if self._choices:  # an upstream that opens a choice with every chunk must not outgrow the limit unseen
-            self._keep(_CHOICE_BYTES)
+            self._keep(_STATE_BYTES)
         return Choice(index, self._setup.boundary, self._setup.seed, FenceStrip() if strip else None)
 
     def _receive(self, delta: Delta) -> None:
@@ -138,7 +138,7 @@ class Answer:
             self._grow(len(fragment.arguments) + 64)
 
     def _keep(self, size: int) -> None:
-        """For the limit: what is kept beside the texts. It is counted in whole frames, of which one may be a line long."""
+        """For the limit: what is kept beside the texts, counted in whole frames, of which one may be a line long."""
         self._kept += size
         limit = self._setup.max_answer_bytes + self._setup.max_line_bytes
         if self._kept > limit:
@@ -154,8 +154,9 @@ class Answer:
         for field, text in delta.texts.items():
             choice.texts.setdefault(field, []).append(text)
         for fragment in delta.tools or ():
-            call, _ = choice.tools.place(fragment)
+            call, begins = choice.tools.place(fragment)
             call.name = call.name or fragment.name or ""
+            self._keep(_STATE_BYTES if begins else 0)
         if delta.logprobs is not None or delta.extra:
             self._keep(self.frame_bytes)
         if delta.logprobs is not None:
@@ -203,8 +204,7 @@ class Answer:
         elif finish is None and delta.finish is None and chunk.usage is None:
             self._facts.heartbeats += 1
             for name, value in delta.choice_extra.items():
-                if not is_empty(value) and len(self._facts.notes) < 16:
-                    self._facts.notes.setdefault(name, value)
+                self._facts.note(name, value)
 
     def _role(self, choice: Choice, chunk: Chunk | None) -> None:
         choice.role_sent = True
@@ -220,6 +220,7 @@ class Answer:
             # Blanks before a tool call are no beginning of JSON: the call must not wait for more text.
             texts["content"] = texts.get("content", "") + choice.fence.finish()
         placed = [(fragment, *choice.tools.place(fragment)) for fragment in delta.tools or ()]
+        self._keep(_STATE_BYTES * sum(begins for _, _, begins in placed))
         if choice.open:
             keep: set[Key] = {field for field, text in texts.items() if text}
             keep.update(call.slot for fragment, call, _ in placed if fragment.arguments)

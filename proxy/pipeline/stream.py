@@ -106,6 +106,8 @@ class Pipeline:
                 self._feed(intake, data, now)
             else:
                 for piece in intake.inflate(data):
+                    if self.over:  # what is behind the end is not read, though it came along with it
+                        break
                     self._feed(intake, piece, now)
                 if intake.broken and not self.over:
                     self.over = True
@@ -361,8 +363,7 @@ class Pipeline:
     def _heartbeat(self, notes: Mapping[str, object]) -> None:
         self.facts.heartbeats += 1
         for name, value in notes.items():
-            if len(self.facts.notes) < 16:
-                self.facts.notes.setdefault(name, value)
+            self.facts.note(name, value)
 
     def _keep_aside(self, data: bytes) -> None:
         if self._aside_bytes < _MAX_ASIDE:
@@ -501,9 +502,13 @@ class Pipeline:
         return verdict if verdict.mapped and not self._answer.finished else None
 
     def _close(self, ending: Ending, verdict: Verdict | None) -> Closing:
+        closing = self._closing(ending, verdict)
+        self.facts.replaced = self._reader.replaced + self._answer.replaced
+        return closing
+
+    def _closing(self, ending: Ending, verdict: Verdict | None) -> Closing:
         facts = self.facts
         facts.ending = ending
-        facts.replaced = self._reader.replaced + self._answer.replaced
         if self._intake is not None:
             sse = self._intake.sse
             facts.heartbeats += sse.comments + sse.empty_events

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 
 from proxy.canon.ending import Ending
 from proxy.canon.verdict import Verdict
+from proxy.dialects.payload import is_empty
 from proxy.semantics.ruleset import VendorProfile
 from proxy.wire.hold import Boundary
+
+# Azure's filter results (for the prompt, for the answer, their offsets), others' moderation, queues and native finishes.
+_NOTED = ("filter", "moderation", "sensitive", "safety", "queue", "processing", "finish")
+_MAX_NOTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,12 @@ class Facts:
     notes: dict[str, object] = field(default_factory=dict)
     received: list[str] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)
+
+    def note(self, name: str, value: object) -> None:
+        """Keep what a heartbeat carried for the row, if its name says that it is no text: a foreign API's answer looks
+        like a heartbeat too, and completions are not stored (contract L3)."""
+        if len(self.notes) < _MAX_NOTES and not is_empty(value) and any(word in name for word in _NOTED):
+            self.notes.setdefault(name, value)
 
 
 @dataclass(frozen=True, slots=True)

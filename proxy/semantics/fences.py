@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
-_MAX_HEAD = 64  # no language name is longer; a head that goes on is no fence
+_MAX_HEAD = 64  # enough for an opening line; blanks after it are waited through no further
 _MAX_TICKS = 64  # no fence is longer; what is, was made to be held
-_OPEN = re.compile(r"`{3,16}[ \t]*[A-Za-z0-9_+-]*[ \t]*\r?\n?")
-_MAY_OPEN = re.compile(r"(?:`{0,16}|`{3,16}[ \t]*[A-Za-z0-9_+-]*[ \t]*(?:\r?\n)?\s*)\Z")
+_OPENING = r"`{3,16}[ \t]{0,8}[A-Za-z0-9_+-]{0,32}[ \t]{0,8}"
+_OPEN = re.compile(_OPENING + r"\r?\n?")
+_MAY_OPEN = re.compile(rf"(?:`{{0,16}}|{_OPENING}(?:\r?\n)?\s*)\Z")
 _JSON_BEGINS = frozenset('{["-tfn0123456789')
 
 
@@ -69,9 +70,9 @@ class FenceStrip:
         if _MAY_OPEN.match(self._head) and len(self._head) <= _MAX_HEAD:
             return ""
         opening = _OPEN.match(self._head)
-        rest = self._head[opening.end() :] if opening is not None else ""
-        if opening is None or rest.lstrip()[:1] not in _JSON_BEGINS | {""}:
+        if opening is None or self._head[opening.end() : _MAX_HEAD + 1].lstrip()[:1] not in _JSON_BEGINS | {""}:
             return self.finish()
+        rest = self._head[opening.end() :]
         self._state = _State.FENCED
         self.repaired = True
         self._held, self._head = [], ""

@@ -11,25 +11,50 @@ from proxy.canon.chunk import ToolFragment
 
 
 class Call:
-    """One call of the answer: `slot` is the index that the client sees."""
+    """One call of the answer: `slot` is the index that the client sees. Whoever tells the client its `name` sets it."""
 
-    __slots__ = ("arguments", "id", "name", "slot")
+    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot")
 
     def __init__(self, slot: int, identity: str) -> None:
         self.slot = slot
         self.id = identity
         self.name = ""
         self.arguments: list[str] = []
+        self._scanned = self._depth = 0
+        self._in_string = self._in_escape = False
+
+    def may_be_whole(self) -> bool:
+        """Cheap test for "could be a finished object": its braces are closed outside of strings. Each piece of the
+        arguments is looked at once, however often this is asked."""
+        for piece in self.arguments[self._scanned :]:
+            for char in piece:
+                self._scan(char)
+        self._scanned = len(self.arguments)
+        return self._depth == 0 and not self._in_string and any(map(str.strip, self.arguments))
+
+    def _scan(self, char: str) -> None:
+        if self._in_escape:
+            self._in_escape = False
+        elif self._in_string:
+            self._in_escape = char == "\\"
+            self._in_string = char != '"'
+        elif char == '"':
+            self._in_string = True
+        elif char in "{[":
+            self._depth += 1
+        elif char in "}]":
+            self._depth -= 1
 
 
 class ToolCalls:
     """`place` says for each fragment to which call it belongs and what of it is new."""
 
-    __slots__ = ("_by_index", "_last", "_seed", "calls")
+    __slots__ = ("_by_id", "_by_index", "_last", "_seed", "calls")
 
     def __init__(self, seed: str) -> None:
         self.calls: list[Call] = []
         self._by_index: dict[int, Call] = {}
+        self._by_id: dict[str, Call] = {}  # the first of each id
         self._last: Call | None = None
         self._seed = seed
 
@@ -41,6 +66,7 @@ class ToolCalls:
             slot = len(self.calls)
             call = Call(slot, fragment.id or f"call_{self._seed}{slot}")
             self.calls.append(call)
+            self._by_id.setdefault(call.id, call)
         if fragment.index is not None:
             self._by_index[fragment.index] = call
         self._last = call
@@ -54,7 +80,7 @@ class ToolCalls:
         if fragment.id is not None:
             if at_index is not None and at_index.id == fragment.id:
                 return at_index
-            same = next((c for c in self.calls if c.id == fragment.id), None)
+            same = self._by_id.get(fragment.id)
             if same is not None and (fragment.index is None or not fragment.name):
                 return same
             return None if fragment.name or at_index is None else at_index
@@ -68,23 +94,5 @@ class ToolCalls:
             and fragment.name
             and call.name
             and call.arguments
-            and (fragment.name != call.name or _is_whole("".join(call.arguments)))
+            and (fragment.name != call.name or call.may_be_whole())
         )
-
-
-def _is_whole(arguments: str) -> bool:
-    """Cheap test for "could be a finished object": its braces are closed outside of strings."""
-    depth, in_string, escaped = 0, False, False
-    for char in arguments:
-        if escaped:
-            escaped = False
-        elif in_string:
-            escaped = char == "\\"
-            in_string = char != '"'
-        elif char == '"':
-            in_string = True
-        elif char in "{[":
-            depth += 1
-        elif char in "}]":
-            depth -= 1
-    return depth == 0 and not in_string and bool(arguments.strip())

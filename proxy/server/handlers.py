@@ -137,6 +137,9 @@ class Routes:
                 response = await handler(request)
             except web.HTTPRequestEntityTooLarge:
                 return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), _stranger(request))
+            except web.RequestPayloadError:
+                message = "The request body cannot be read: it is cut, or not in the encoding that its headers name."
+                return refusal(verdicts.invalid("invalid_body", message), _stranger(request))
             except ConnectionError:
                 raise
             except Exception as error:  # the last net: logged, and told as the contract says

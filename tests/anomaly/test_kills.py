@@ -26,7 +26,7 @@ from tests.support.client import fetch
 from tests.support.proxy import PATIENCE_S, Row, ServedProxy, chat, served_proxy
 from tests.support.upstream import Play, ReplayUpstream, play_events
 
-pytestmark = pytest.mark.clause("L1", "C1")
+pytestmark = [pytest.mark.clause("L1", "C1"), pytest.mark.slow]
 
 IS_DEEP: Final = os.environ.get("SLUICE_DEEP") == "1"
 KILLS: Final = int(os.environ.get("SLUICE_KILLS", "20" if IS_DEEP else "3"))
@@ -35,6 +35,10 @@ LANES: Final = 200 if IS_DEEP else 24
 PACED: Final = play_events(
     ROLE, *map(say, ("سلام،", " 你好。", " नमस्ते।", " 👋🏽!", " 안녕.")), STOP, VENDOR_USAGE, delay=0.12
 )
+#: A few clients ask as fast as they can: hundreds of streams end each second, so that a kill falls between the steps of
+#: an ending too, and not only into the middle of streams.
+QUICK: Final = play_events(ROLE, say("سلام 你好 👋🏽"), STOP, VENDOR_USAGE)
+QUICK_LANES: Final = 4
 TWO_WORKERS: Final = ("--workers", "2")
 
 
@@ -58,18 +62,19 @@ class Crowd:
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for number in range(LANES):
-                group.create_task(self._lane(proxy, f"{boot}-{number}", over))
+                model = "quick" if number < QUICK_LANES else "paced"
+                group.create_task(self._lane(proxy, f"{boot}-{number}", chat(model=model), over))
             yield
             over.set()
 
-    async def _lane(self, proxy: ServedProxy, name: str, over: asyncio.Event) -> None:
+    async def _lane(self, proxy: ServedProxy, name: str, body: dict[str, object], over: asyncio.Event) -> None:
         serial = 0
         while not over.is_set():
             serial += 1
             request = f"{name}-{serial}"
             self.sent.add(request)
             try:
-                reply = await fetch(proxy.port, chat(), headers={"x-request-id": request}, timeout_s=PATIENCE_S)
+                reply = await fetch(proxy.port, body, headers={"x-request-id": request}, timeout_s=PATIENCE_S)
             except OSError:  # nobody listens any more, or the one who listened died while we asked
                 self.refused.add(request)
                 await asyncio.sleep(0.02)
@@ -149,10 +154,11 @@ async def test_no_finished_stream_is_lost_and_none_counted_twice(tmp_path: Path)
     chance = random.Random(seed)
     crowd = Crowd()
     rows: list[Row] = []
-    async with ReplayUpstream(PACED) as upstream:
+    async with ReplayUpstream(PACED) as paced, ReplayUpstream(QUICK) as quick:
+        upstreams = {"paced": paced.base_url, "quick": quick.base_url}
         for boot in range(KILLS):
             victim = list(Victim)[boot % 3]
-            async with served_proxy(tmp_path, upstream.base_url, options=TWO_WORKERS) as proxy:
+            async with served_proxy(tmp_path, upstreams, options=TWO_WORKERS) as proxy:
                 async with crowd.at(proxy, boot):
                     await asyncio.sleep(chance.uniform(0.3, 2.0))
                     await kill(victim, proxy, chance)
@@ -162,8 +168,8 @@ async def test_no_finished_stream_is_lost_and_none_counted_twice(tmp_path: Path)
                 rows = await proxy.rows_now()
             crowd.check(rows)
             assert all(row["ending"] for row in rows), f"{victim} killed: still open (seed {seed})"
-        async with served_proxy(tmp_path, upstream.base_url) as last:
-            await last.ask()
+        async with served_proxy(tmp_path, upstreams) as last:
+            await last.ask(chat(model="quick"))
             exported = (await last.export("--format", "jsonl")).splitlines()
     assert len(exported) == len(rows) + 1
     assert len(crowd.done) > KILLS * LANES // 2
@@ -225,8 +231,7 @@ async def test_two_hundred_quick_requests_are_two_hundred_rows_after_a_restart(
 ) -> None:
     """The signal comes right behind the last answer, before anything had to be drained: each request has its row."""
     count = 200
-    quick = play_events(ROLE, say("سلام 你好 👋🏽"), STOP, VENDOR_USAGE)
-    async with ReplayUpstream(quick) as upstream:
+    async with ReplayUpstream(QUICK) as upstream:
         async with served_proxy(tmp_path, upstream.base_url, options=TWO_WORKERS) as proxy:
             room = asyncio.Semaphore(20)
 

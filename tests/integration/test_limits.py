@@ -67,9 +67,12 @@ async def test_a_packed_request_is_measured_unpacked(tmp_path: Path) -> None:
     async with ReplayUpstream(answer("سلام")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
         reply = await proxy.ask(bomb, headers={"content-encoding": "gzip"})
         packed = await proxy.ask(gzip.compress(sized(900)), headers={"content-encoding": "gzip"})
+        garbled = await proxy.ask(sized(900), headers={"content-encoding": "gzip"})
 
     assert (reply.status, error_of(reply)["code"]) == (413, "request_too_large")
     assert packed.is_done
+    assert (garbled.status, error_of(garbled)["code"]) == (400, "invalid_body")
+    assert garbled.headers["x-should-retry"] == "false"
 
 
 def line_of(size: int) -> bytes:

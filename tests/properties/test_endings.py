@@ -131,7 +131,6 @@ def test_what_a_stop_means_depends_on_what_was_seen(stop: Stop, whole: bytes) ->
     pipeline = begin()
     pipeline.feed(ROLE + say("سلام"), 0.0)
     pipeline.feed(STOP, 0.0)
-    assert pipeline.finished
     pipeline.feed(whole, 0.0)
 
     ending = pipeline.finish(stop, 1.0).ending

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-_NAMES = {"content": "text", "reasoning_content": "reasoning", "reasoning": "reasoning", "refusal": "refusal"}
+#: Reasoning has two names in the wild, and each client reads the one that its vendor uses.
+_NAMES = {"content": "text", **{name: name for name in ("reasoning_content", "reasoning", "refusal")}}
 
 
 def joined(payloads: Iterable[Mapping[str, object]]) -> dict[int, dict[str, object]]:

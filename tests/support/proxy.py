@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,14 +58,23 @@ def write_config(
         "listen": {"host": "127.0.0.1", "port": 0},
         "auth": {"mode": "none"},
         "ledger": {"url": "sqlite:///ledger.db"},
-        "rules": str(ROOT / "rules"),
+        "rules": "rules",
         "upstreams": {name: {"base_url": url, **common} for name, url in named.items()},
         "models": {ALIAS: next(iter(models.values())), **models},
         **top,
     }
+    if "rules" not in top:
+        _copy_rules(folder / "rules", vendor)
     file = folder / "sluice.yaml"
     file.write_text(json.dumps(config, ensure_ascii=False, indent=1))
     return file
+
+
+def _copy_rules(folder: Path, vendor: str) -> None:
+    """The real rules of one vendor. Reading all of them would be most of the time that a test takes."""
+    folder.mkdir(exist_ok=True)
+    for name in ("_default.yaml", "_infra.yaml", f"{vendor}.yaml"):
+        shutil.copy(ROOT / "rules" / name, folder)
 
 
 @dataclass(slots=True)

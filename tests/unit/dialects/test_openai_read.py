@@ -244,7 +244,7 @@ def test_created_is_a_whole_number_or_nothing(created: object, kept: int) -> Non
 
 @pytest.mark.clause("W4")
 def test_a_message_stands_for_a_delta_where_there_is_none() -> None:
-    """MiniMax and Perplexity; in a plain body the message comes first, since Perplexity puts an empty delta beside it."""
+    """And in a plain body it comes first, since Perplexity puts an empty delta beside it."""
     both = {
         "choices": [{"index": 0, "delta": {"content": ""}, "message": {"content": "whole"}, "finish_reason": "stop"}]
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 from hypothesis import given
@@ -142,7 +144,7 @@ def test_the_longest_line_is_known_without_reading() -> None:
 # ---- plain shapes --------------------------------------------------------------------------------------------------
 
 
-def shape(**more: object) -> PlainShape | None:
+def shape(**more: Any) -> PlainShape | None:
     wire = say("x", **more)[PAYLOAD]
     parsed = OpenAIReader().read(wire, None)
     assert isinstance(parsed, Chunk)

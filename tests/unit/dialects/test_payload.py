@@ -116,7 +116,12 @@ def test_halves_are_joined_where_they_meet(text: str, whole: str) -> None:
 
 def test_values_are_narrowed_without_a_guess() -> None:
     """A wrong kind of value counts as nothing said."""
-    assert [as_text(value) for value in ("é", 1, None, ["x"])] == ["é", "", "", ""]
-    assert [as_mapping(value) for value in ({"a": 1}, [], None)] == [{"a": 1}, {}, {}]
-    assert [as_count(value) for value in (0, 7, -1, True, 1.0, "7", None)] == [0, 7, None, None, None, None, None]
-    assert [is_empty(value) for value in (None, "", [], {}, 0, False, " ", [None])] == [True] * 4 + [False] * 4
+    texts: tuple[object, ...] = ("é", 1, None, ["x"])
+    objects: tuple[object, ...] = ({"a": 1}, [], None)
+    counts: tuple[object, ...] = (0, 7, -1, True, 1.0, "7", None)
+    values: tuple[object, ...] = (None, "", [], {}, 0, False, " ", [None])
+
+    assert [as_text(value) for value in texts] == ["é", "", "", ""]
+    assert [as_mapping(value) for value in objects] == [{"a": 1}, {}, {}]
+    assert [as_count(value) for value in counts] == [0, 7, None, None, None, None, None]
+    assert [is_empty(value) for value in values] == [True] * 4 + [False] * 4
