@@ -21,7 +21,7 @@ from yarl import URL
 
 from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
-from proxy.errors import RuleError
+from proxy.errors import ConfigError, RuleError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
@@ -44,6 +44,7 @@ from proxy.wire.hold import Boundary
 log = structlog.get_logger()
 
 _BACKLOG = 4096
+_DIALECTS = ("openai",)
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key")
@@ -89,6 +90,7 @@ class Worker:
         self._stopping = False
         self._rules_dir = settings.rules_dir or default_rules_dir()
         self._rules = load_rules(self._rules_dir)
+        check_dialects(settings, self._rules)
 
     async def run(self, on_ready: Callable[[], None]) -> int:
         settings = self._settings
@@ -101,7 +103,7 @@ class Worker:
         )
         services = Services(ledger, counting, Clock(), tasks, Watchers(metrics, AttemptLog()), settings.keepalive_s)
         attempts = Attempts(
-            routes(settings), session, services, shaping(settings), lambda: self._rules, counting.prompt
+            routes(settings, self._rules), session, services, shaping(settings), lambda: self._rules, counting.prompt
         )
         handlers = Routes(
             attempts,
@@ -236,23 +238,34 @@ def tune_garbage_collector() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-def routes(settings: Settings) -> dict[str, Target]:
+def check_dialects(settings: Settings, rules: RuleSet) -> None:
+    """Each upstream's dialect must be one of its vendor's, and one that is built."""
+    for name, one in settings.upstreams.items():
+        offered = rules.profile(one.vendor).dialects
+        chosen = one.dialect or offered[0]
+        if chosen not in offered:
+            reason = f"upstreams.{name}.dialect: {one.vendor} speaks {', '.join(offered)}, not {chosen}"
+            raise ConfigError("configuration", None, reason)
+        if chosen not in _DIALECTS:
+            reason = f"upstreams.{name}: the dialect {chosen} is not built yet, only {', '.join(_DIALECTS)}"
+            raise ConfigError("configuration", None, reason)
+
+
+def routes(settings: Settings, rules: RuleSet) -> dict[str, Target]:
     """Each alias with the upstream that serves it."""
-    upstreams = {name: upstream(one) for name, one in settings.upstreams.items()}
+    upstreams = {name: upstream(one, rules.profile(one.vendor).key_header) for name, one in settings.upstreams.items()}
     return {
         alias: Target(upstreams[targets[0].upstream], targets[0].model) for alias, targets in settings.models.items()
     }
 
 
-def upstream(settings: UpstreamSettings) -> Upstream:
+def upstream(settings: UpstreamSettings, key_header: str | None) -> Upstream:
     """One vendor account as the session calls it."""
     base = URL(settings.base_url)
     headers = dict(settings.headers)
     if settings.api_key is not None:
         key = settings.api_key.reveal()
-        headers |= {"authorization": f"Bearer {key}"}
-        if settings.vendor == "azure_openai":
-            headers["api-key"] = key
+        headers |= {key_header: key} if key_header is not None else {"authorization": f"Bearer {key}"}
     deadlines = settings.deadlines
     return Upstream(
         name=settings.name,

@@ -15,7 +15,7 @@ from proxy.dialects.payload import is_empty
 from proxy.semantics.ruleset import VendorProfile
 from proxy.wire.hold import Boundary
 
-# Azure's filter results (for the prompt, for the answer, their offsets), others' moderation, queues and native finishes.
+# Azure's filter results (of the prompt, of the answer, their offsets), others' moderation, queues, native finishes.
 _NOTED = ("filter", "moderation", "sensitive", "safety", "queue", "processing", "finish")
 _MAX_NOTES = 16
 

@@ -38,6 +38,7 @@ class RuleFile:
     vendor: str | None
     dialects: tuple[str, ...]
     end_mark_trusted: bool
+    key_header: str | None
     finish_reasons: Mapping[str, str]
     heartbeats: tuple[Pattern[str], ...]
     use: tuple[tuple[str, int], ...]
@@ -206,6 +207,7 @@ class _File(_Strict):
     dialect: str | None = None
     dialects: list[str] | None = None
     end_mark_trusted: bool = True
+    key_header: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
     finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
         default_factory=dict
     )
@@ -237,6 +239,7 @@ def parse_rule_file(file: str, text: str) -> RuleFile:
         vendor=model.vendor,
         dialects=tuple(model.dialects or [model.dialect or "openai"]),
         end_mark_trusted=model.end_mark_trusted,
+        key_header=model.key_header,
         finish_reasons=model.finish_reasons,
         heartbeats=tuple(model.heartbeats),
         use=tuple((name, lines.line_of(("use", i))) for i, name in enumerate(model.use)),
