@@ -30,13 +30,15 @@ TEXT_FIELDS = ("reasoning_content", "reasoning", "content", "refusal")
 @dataclass(slots=True)
 class ToolFragment:
     """A piece of a tool call. `index`, `id` and `name` are None where the vendor left them out; `arguments` is the next
-    piece of JSON text; `extra` holds fields that we do not know, of the call."""
+    piece of JSON text; `extra` holds fields that we do not know, of the call. `type` is the vendor's word where it is
+    not `function`: such a call passes with all it has in `extra`."""
 
     index: int | None
     id: str | None
     name: str | None
     arguments: str
     extra: Mapping[str, object] = NOTHING
+    type: str = "function"
 
 
 @dataclass(slots=True)

@@ -75,7 +75,10 @@ class Stages:
             yield Step(now, "verdict", f"{verdict.error_class.value} {verdict.code}{rule}")
         yield from _client(now, closing.tail)
         counter = load_counter()
-        received, delivered = (counter.count("".join(pieces)) for pieces in (facts.received, facts.delivered))
+        received, delivered = (
+            sum(counter.count("".join(pieces)) for pieces in texts)
+            for texts in (facts.all_received(), facts.all_delivered())
+        )
         count = Count(counter.count(prompt_text(self._request)), received)
         told: dict[str, object] = {
             "ending": str(closing.ending),

@@ -59,6 +59,8 @@ def _patch_choice(
 
 
 def _patch_call(call: Mapping[str, object], position: int, seed: str) -> dict[str, object]:
+    if "function" not in call and call.get("type") not in (None, "function"):
+        return dict(call)  # a call of another kind (`custom`): it has no arguments to make right
     function = dict(as_mapping(call.get("function")))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):

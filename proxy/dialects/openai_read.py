@@ -280,10 +280,12 @@ def _fragment(call: dict[str, object]) -> ToolFragment:
         arguments = "" if arguments is None else encode_json(arguments).decode()
     identity = call.get("id")
     known = call.keys() <= _FRAGMENT
+    kind = as_text(call.get("type")) if "function" not in call else ""
     return ToolFragment(
         as_count(call.get("index")),
         _word(identity) or None,
         as_text(function.get("name")) or None,
         arguments,
         NOTHING if known else cast("Mapping[str, object]", {k: v for k, v in call.items() if k not in _FRAGMENT}),
+        type=kind or "function",
     )

@@ -67,6 +67,10 @@ class Answer:
     def finished(self) -> bool:
         return bool(self._choices) and all(choice.finish is not None for choice in self._choices.values())
 
+    def knows(self, choice: int) -> bool:
+        """Has this choice begun?"""
+        return choice in self._choices
+
     @property
     def decided(self) -> bool:
         """No fence is still in doubt, so the head's headers are known."""
@@ -128,7 +132,7 @@ class Answer:
     def _receive(self, delta: Delta) -> None:
         """For the count and the limit: what the vendor sent, before any repair."""
         self.said = True
-        received = self._facts.received
+        received = self._facts.received_of(delta.choice)
         for field, text in delta.texts.items():
             if field != "reasoning" or "reasoning_content" not in delta.texts:
                 received.append(text)
@@ -192,7 +196,7 @@ class Answer:
             fields: dict[str, object] = {**delta.texts, **delta.extra}
             if delta.role:
                 fields = {"role": "assistant", **fields}
-            self._facts.delivered += delta.texts.values()
+            self._facts.delivered_of(choice.index).extend(delta.texts.values())
             self._emit(_Event(chunk, choice.index, fields, delta.logprobs, delta.choice_extra, chunk.wire))
         else:
             self._rewrite(chunk, delta, choice, now)
@@ -228,7 +232,7 @@ class Answer:
         for field, text in texts.items():
             if out := choice.hold(field, text, now):
                 fields[str(field)] = out
-                self._facts.delivered.append(out)
+                self._facts.delivered_of(choice.index).append(out)
         if placed and (fragments := [f for one in placed if (f := self._fragment(choice, *one, now))]):
             fields["tool_calls"] = fragments
         fields.update(delta.extra)
@@ -252,7 +256,7 @@ class Answer:
         out = choice.hold(call.slot, fragment.arguments, now) if fragment.arguments else ""
         name = fragment.name if fragment.name and not call.name else None
         call.name = call.name or fragment.name or ""
-        self._facts.delivered += [part for part in (name, out) if part]
+        self._facts.delivered_of(choice.index).extend(part for part in (name, out) if part)
         if not (begins or name or out or fragment.extra):
             return None
         function: dict[str, object] = {"arguments": out}
@@ -260,8 +264,10 @@ class Answer:
             function = {"name": name, **function}
         told: dict[str, object] = {"index": call.slot}
         if begins:
-            told |= {"id": call.id, "type": "function"}
-        return {**told, "function": function, **fragment.extra}
+            told |= {"id": call.id, "type": call.type}
+        if call.type == "function":
+            told["function"] = function
+        return {**told, **fragment.extra}
 
     def _emit(self, one: _Event) -> None:
         if self._waiting is not None:
@@ -385,7 +391,7 @@ class Answer:
             text = choice.release(key, halves=halves)
             if not text:
                 continue
-            self._facts.delivered.append(text)
+            self._facts.delivered_of(choice.index).append(text)
             fields: dict[str, object] = {str(key): text}
             if isinstance(key, int):
                 fields = {"tool_calls": [{"index": key, "function": {"arguments": text}}]}
@@ -401,7 +407,7 @@ class Answer:
             return
         rest = choice.fence.finish() if choice.fence is not None else ""
         if rest and (out := choice.hold("content", rest, 0.0)):
-            self._facts.delivered.append(out)
+            self._facts.delivered_of(choice.index).append(out)
             self._emit(_Event(choice.last, choice.index, {"content": out}, choice.take_logprobs(None)))
         self._release(choice, list(choice.holds))
 
@@ -415,29 +421,30 @@ class Answer:
             choice.finish = corrected(choice.finish or "stop", bool(choice.tools.calls))
             if self._asked.stream:
                 self._end_choice(choice)
-        if not self._asked.stream:
-            self._facts.altered = self._asked.json
-            self._facts.delivered += self._stripped_pieces() if self._asked.json else self._facts.received
+            elif self._asked.json:
+                self._strip(choice)
+            else:
+                self._facts.delivered_of(index).extend(self._facts.received_of(index))
 
-    def _stripped_pieces(self) -> list[str]:
+    def _strip(self, choice: Choice) -> None:
         """What a client that asked for JSON in one body gets: the text without its fence, and the rest as it came."""
-        pieces: list[str] = []
-        for choice in self._choices.values():
-            for field, texts in choice.texts.items():
-                text = whole_text("".join(texts))
-                if field == "content" and choice.fence is not None:
-                    text = choice.stripped = choice.fence.feed(text) + choice.fence.finish()
-                pieces.append(text)
-            pieces += [part for call in choice.tools.calls for part in (call.name, *call.arguments)]
-        return pieces
+        self._facts.altered = True
+        pieces = self._facts.delivered_of(choice.index)
+        for field, texts in choice.texts.items():
+            text = whole_text("".join(texts))
+            if field == "content" and choice.fence is not None:
+                text = choice.stripped = choice.fence.feed(text) + choice.fence.finish()
+            pieces.append(text)
+        pieces.extend(part for call in choice.tools.calls for part in (call.name, *call.arguments))
 
     def _end_choice(self, choice: Choice) -> None:
         if not choice.role_sent:
             self._role(choice, None)
-        empty = [call for call in choice.tools.calls if not "".join(call.arguments).strip()]
+        functions = [call for call in choice.tools.calls if call.type == "function"]
+        empty = [call for call in functions if not "".join(call.arguments).strip()]
         if empty:
             calls = [{"index": call.slot, "function": {"arguments": "{}"}} for call in empty]
-            self._facts.delivered += ["{}"] * len(calls)
+            self._facts.delivered_of(choice.index).extend(["{}"] * len(calls))
             self._emit(_Event(None, choice.index, {"tool_calls": calls}))
         chunk, delta = choice.finish_chunk, choice.finish_delta
         wire = None

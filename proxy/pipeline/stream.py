@@ -36,7 +36,7 @@ from proxy.dialects.payload import BROKEN, as_mapping, encode_json, parse_json
 from proxy.errors import LimitExceeded
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
-from proxy.pipeline.values import Asked, Closing, Facts, Head, Setup
+from proxy.pipeline.values import Asked, Closing, Facts, Head, Pieces, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.classifier import classify
 from proxy.semantics.completeness import finish_for, is_whole_json
@@ -77,7 +77,8 @@ class Pipeline:
         self._aside: list[bytes] = []
         self._aside_bytes = 0
         self._comments: tuple[str, ...] = ()
-        self._left: tuple[int, int] | None = None
+        self._is_left = False
+        self._left: tuple[dict[int, Pieces], int] | None = None
         self._opened = False
 
     # ---- in ------------------------------------------------------------------------------------------------------
@@ -113,6 +114,8 @@ class Pipeline:
                     self.over = True
         except LimitExceeded as limit:
             self._fail(verdicts.of_limit(limit, self.facts.upstream_status), Ending.LIMIT)
+        if self.facts.received.ripe or self.facts.others:
+            self.facts.fold()
         return self._answer.take() if self.committed else b""
 
     @property
@@ -321,6 +324,9 @@ class Pipeline:
 
     def _delta(self, chunk: Chunk, delta: Delta, now: float) -> None:
         finish = finish_for(delta.finish, self.setup.profile.finish_reasons) if delta.finish else None
+        if self._is_left and self._left is None:
+            if delta.texts or delta.tools or not self._answer.knows(delta.choice):
+                self._stop_delivery()  # what looked finished when the client left was not
         if self._answer.feed(chunk, delta, finish if finish != "error" else None, now):
             self._progress(now)
         if finish == "error":
@@ -409,13 +415,18 @@ class Pipeline:
     def finish(self, stop: Stop, now: float) -> Closing:
         """The end, once: `stop` says why reading stopped. Afterwards `facts` is what the row will say."""
         assert self.facts.ending is None, "a stream ends once"
-        if stop in (Stop.EOF, Stop.CUT, Stop.AFTER_FINISH):
+        if stop in (Stop.EOF, Stop.CUT, Stop.AFTER_FINISH) or (stop in TIMEOUTS and self._is_refused):
             try:
                 self._end_of_input(stop, now)
             except LimitExceeded as limit:
                 self._fail(verdicts.of_limit(limit, self.facts.upstream_status), Ending.LIMIT)
         ending, verdict = self._outcome(stop)
         return self._close(ending, verdict)
+
+    @property
+    def _is_refused(self) -> bool:
+        """The status says that the request failed: a body that never ends changes nothing about it."""
+        return self._intake is not None and self._intake.shape is Shape.ERROR_BODY
 
     def _end_of_input(self, stop: Stop, now: float) -> None:
         intake = self._intake
@@ -457,8 +468,14 @@ class Pipeline:
     def leave(self) -> None:
         """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is
         delivered."""
+        self._is_left = True
+        self._plain, self._run, self._learnings = None, None, 0  # there is nobody to be fast for
         if not self._answer.finished and self.verdict is None:
-            self._left = (len(self.facts.delivered) if self.committed else 0, self.facts.events_out)
+            self._stop_delivery()
+
+    def _stop_delivery(self) -> None:
+        before = self.facts.undeliver()
+        self._left = (before if self.committed else {}, self.facts.events_out)
 
     def _outcome(self, stop: Stop) -> tuple[Ending, Verdict | None]:
         """Did it really end, and how? (contract W5, W6)"""
@@ -518,8 +535,7 @@ class Pipeline:
             facts.heartbeats += sse.comments + sse.empty_events
         if self._left is not None:
             self._answer.take()
-            del facts.delivered[self._left[0] :]
-            facts.altered = True
+            facts.redeliver(self._left[0])
             facts.events_out = self._left[1]
             return Closing(ending, b"", verdict)
         if ending is Ending.COMPLETED:
@@ -527,8 +543,7 @@ class Pipeline:
         elif verdict is not None:
             self._close_with(verdict)
         elif not self.committed:
-            facts.delivered.clear()
-            facts.altered = True
+            facts.undeliver()
         return Closing(ending, self._answer.take() if self.streaming else b"", verdict)
 
     def _complete(self) -> None:
@@ -547,8 +562,7 @@ class Pipeline:
         facts.rule_id, facts.unmapped = verdict.rule_id, not verdict.mapped
         self.verdict = verdict
         if not self.committed:
-            facts.delivered.clear()
-            facts.altered = True
+            facts.undeliver()
         else:
             self._answer.release()
         if self.streaming:

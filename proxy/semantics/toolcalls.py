@@ -13,12 +13,13 @@ from proxy.canon.chunk import ToolFragment
 class Call:
     """One call of the answer: `slot` is the index that the client sees. Whoever tells the client its `name` sets it."""
 
-    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot")
+    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot", "type")
 
     def __init__(self, slot: int, identity: str) -> None:
         self.slot = slot
         self.id = identity
         self.name = ""
+        self.type = "function"
         self.arguments: list[str] = []
         self._scanned = self._depth = 0
         self._in_string = self._in_escape = False
@@ -65,6 +66,7 @@ class ToolCalls:
         if call is None:
             slot = len(self.calls)
             call = Call(slot, fragment.id or f"call_{self._seed}{slot}")
+            call.type = fragment.type
             self.calls.append(call)
             self._by_id.setdefault(call.id, call)
         if fragment.index is not None:

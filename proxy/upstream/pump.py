@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -344,8 +344,7 @@ class Pump:
         row = self._close_row(closing, count, delivered, len(seal))
         self._row_sent = True
         durable = self._services.ledger.close(row)
-        pipeline.facts.received.clear()
-        pipeline.facts.delivered.clear()
+        pipeline.facts.forget()
         self._services.watcher.closed(self._row, row, pipeline.facts, self._added_delay_s)
         try:
             await asyncio.shield(durable)
@@ -359,14 +358,16 @@ class Pump:
         facts = self._pipeline.facts
         asked = self._input_count()
         prompt = asked if isinstance(asked, int) else await asked
-        output = await self._count_pieces(facts.received)
-        return Count(prompt, output), output if not facts.altered else await self._count_pieces(facts.delivered)
+        output = await self._count_texts(facts.all_received())
+        return Count(prompt, output), await self._count_texts(facts.all_delivered()) if facts.altered else output
 
-    async def _count_pieces(self, pieces: list[str]) -> int:
-        if not pieces:
-            return 0
-        quick = self._services.counter.count_now(pieces)
-        return quick if quick is not None else await self._services.counter.count(pieces)
+    async def _count_texts(self, texts: Sequence[list[str]]) -> int:
+        total = 0
+        for pieces in texts:
+            if pieces:
+                quick = self._services.counter.count_now(pieces)
+                total += quick if quick is not None else await self._services.counter.count(pieces)
+        return total
 
     def _close_row(self, closing: Closing, count: Count, delivered: int, seal_bytes: int) -> AttemptClose:
         facts = self._pipeline.facts

@@ -129,7 +129,10 @@ def _shown(transcript: Transcript) -> bytes:
 def _facts_of(transcript: Transcript) -> bytes:
     facts = transcript.facts
     told = {name: getattr(facts, name) for name in _FACTS}
-    told |= {"received": "".join(facts.received), "delivered": "".join(facts.delivered)}
+    told |= {
+        "received": "".join(map("".join, facts.all_received())),
+        "delivered": "".join(map("".join, facts.all_delivered())),
+    }
     return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()).encode(
         "utf-8", "backslashreplace"
     )

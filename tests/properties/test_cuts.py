@@ -43,8 +43,8 @@ def outcome_of(transcript: Transcript) -> tuple[object, ...]:
         facts.vendor_usage,
         facts.events_in,
         facts.events_out,
-        facts.received,
-        facts.delivered,
+        facts.all_received(),
+        facts.all_delivered(),
         facts.heartbeats if transcript.closing.verdict is None else None,
     )
 

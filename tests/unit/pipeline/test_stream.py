@@ -622,3 +622,38 @@ def test_notes_hold_filter_results_and_never_an_answer() -> None:
     )
     assert transcript.facts.notes == {"prompt_filter_results": [{"prompt_index": 0}], "content_filter_results": filters}
     assert transcript.facts.heartbeats == 4
+
+
+@pytest.mark.clause("L2")
+def test_each_choice_is_a_text_of_its_own_to_be_counted() -> None:
+    """Two choices whose deltas come in turn are not counted as one mixed text."""
+    pairs = zip("سلام دنیا", "你好,世界！再见。", strict=True)
+    deltas = [say(text, choice) for pair in pairs for choice, text in enumerate(pair)]
+
+    facts = run([*deltas, STOP, chunk({}, "stop", 1), END], STREAM).facts
+
+    assert ["".join(pieces) for pieces in facts.all_received()] == ["سلام دنیا", "你好,世界！再见。"]
+    assert ["".join(pieces) for pieces in facts.all_delivered()] == ["سلام دنیا", "你好,世界！再见。"]
+
+
+@pytest.mark.clause("W7")
+def test_what_is_kept_for_the_count_is_folded() -> None:
+    """A hundred thousand one-letter deltas take the memory of their text, not of a string object each."""
+    many = [say("ab" if n % 7 else "c") for n in range(20_000)]
+
+    facts = run(many, STREAM, stop=Stop.CUT).facts
+
+    assert len(facts.received) < 5_000
+    assert "".join(facts.received) == "".join("ab" if n % 7 else "c" for n in range(20_000))
+
+
+@pytest.mark.clause("W4")
+def test_a_custom_tool_call_passes_with_what_it_has() -> None:
+    """A call that is no function keeps its type and fields, and gets no arguments of ours."""
+    begins = {"index": 0, "id": "call_7", "type": "custom", "custom": {"name": "sql", "input": ""}}
+    goes_on = {"index": 0, "custom": {"input": "SELECT «سلام»"}}
+    reads = [chunk({"tool_calls": [begins]}), chunk({"tool_calls": [goes_on]}), chunk({}, "tool_calls"), END]
+
+    told = [c for p in run(reads, STREAM).payloads for o in p["choices"] for c in o["delta"].get("tool_calls") or ()]  # type: ignore[attr-defined]  # JSON
+
+    assert told == [begins, goes_on]
