@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import uvloop
@@ -39,9 +40,16 @@ def open_sockets() -> int:
 
 
 def tell(glances: Path) -> None:
-    for _ in range(2):  # what a finalizer lets go of is found by the second round
-        gc.collect()
-    glance = {"resident_kb": resident_kb(), "sockets": open_sockets(), "tasks": len(asyncio.all_tasks())}
+    began = time.perf_counter()
+    gc.collect()
+    collected_ms = round((time.perf_counter() - began) * 1000, 1)
+    gc.collect()  # what a finalizer let go of
+    glance = {
+        "resident_kb": resident_kb(),
+        "sockets": open_sockets(),
+        "tasks": len(asyncio.all_tasks()),
+        "collected_ms": collected_ms,
+    }
     with glances.open("a") as file:
         file.write(json.dumps(glance) + "\n")
 

@@ -128,7 +128,7 @@ def _delta(draw: Draw) -> object:
 
 
 def _fragment(draw: Draw) -> object:
-    call: dict[str, object] = {"index": draw.pick((0, 0, 0, 1, 2)), "function": {"arguments": _arguments(draw)}}
+    call: dict[str, Any] = {"index": draw.pick((0, 0, 0, 1, 2)), "function": {"arguments": _arguments(draw)}}
     match draw.below(8):
         case 0:
             call.pop("index")
@@ -138,12 +138,16 @@ def _fragment(draw: Draw) -> object:
             call["function"] = _odd(draw)
         case 3:
             return _odd(draw)
+        case 4:
+            del call["function"]
+            call["custom"] = {"name": draw.pick(("grep", "", None)), "input": draw.pick(TEXTS)}
+            call["type"] = draw.pick(("custom", "function", None))
         case _:
             pass
     if draw.flag():
         call["id"] = draw.pick(("call_1", "call_2", "", None, 5))
-        call["type"] = "function"
-        if isinstance(call["function"], dict):
+        call.setdefault("type", "function")
+        if isinstance(call.get("function"), dict):
             call["function"]["name"] = draw.pick(("lookup", "look", "up", "", None, "جستجو"))
     return call
 

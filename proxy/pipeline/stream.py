@@ -324,9 +324,8 @@ class Pipeline:
 
     def _delta(self, chunk: Chunk, delta: Delta, now: float) -> None:
         finish = finish_for(delta.finish, self.setup.profile.finish_reasons) if delta.finish else None
-        if self._is_left and self._left is None:
-            if delta.texts or delta.tools or not self._answer.knows(delta.choice):
-                self._stop_delivery()  # what looked finished when the client left was not
+        if self._is_left and self._left is None and self._goes_on(delta):
+            self._stop_delivery()  # what looked finished when the client left was not
         if self._answer.feed(chunk, delta, finish if finish != "error" else None, now):
             self._progress(now)
         if finish == "error":
@@ -472,6 +471,9 @@ class Pipeline:
         self._plain, self._run, self._learnings = None, None, 0  # there is nobody to be fast for
         if not self._answer.finished and self.verdict is None:
             self._stop_delivery()
+
+    def _goes_on(self, delta: Delta) -> bool:
+        return bool(delta.texts or delta.tools) or not self._answer.knows(delta.choice)
 
     def _stop_delivery(self) -> None:
         before = self.facts.undeliver()

@@ -135,8 +135,10 @@ class _Checker:
             self.say(f"tool call {call!r}")
             return
         key = (choice, call["index"])
-        if key not in self.calls and not (isinstance(call.get("id"), str) and call["id"] and "function" in call):
+        if key not in self.calls and not (isinstance(call.get("id"), str) and call["id"]):
             self.say(f"call {key} begins without an id: {call}")
+        if key not in self.calls and call.get("type") == "function" and "function" not in call:
+            self.say(f"call {key} begins without a function: {call}")
         if key in self.calls and call.get("id"):
             self.say(f"call {key} has its id again")
         self.calls.add(key)
