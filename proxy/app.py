@@ -29,6 +29,7 @@ from proxy.pipeline.values import Facts
 from proxy.semantics.ruleset import RuleSet
 from proxy.server.handlers import Routes
 from proxy.server.identity import Keys
+from proxy.server.runner import Runner
 from proxy.stores.counting import CountingPool
 from proxy.stores.ledger_db import Ledger
 from proxy.stores.logs import AttemptLog, configure_logging
@@ -114,10 +115,9 @@ class Worker:
             metrics.render,
         )
         # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
-        runner = web.AppRunner(
+        runner = Runner(
             handlers.application(),
             handler_cancellation=True,
-            access_log=None,
             shutdown_timeout=_LAST_WORDS_S,
             handle_signals=False,
         )

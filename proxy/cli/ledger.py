@@ -1,8 +1,9 @@
 """`sluice ledger export`: the ledger as lines or a table (contract C3, C5, L4).
 
-In: a configuration file and a span of time. Out: one row per attempt on standard output, ordered by its start, the same
-bytes for the same ledger and options; how many on standard error. It reads beside a running proxy or after a dead one,
-takes no lock and writes nothing. Rows go out as they are read: memory does not grow with the ledger.
+In: a configuration file, without the vendors' keys, and a span of time. Out: one row per attempt on standard output,
+ordered by its start, the same bytes for the same ledger and options; how many on standard error. It reads beside a
+running proxy or after a dead one, takes no lock and writes nothing. Rows go out as they are read: memory does not grow
+with the ledger.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from proxy.config import load_config
 from proxy.stores.ledger_read import read_flat, read_json
-from proxy.stores.ledger_rows import FLAT_COLUMNS
+from proxy.stores.ledger_rows import FLAT_COLUMNS, to_micros
 
 _FLUSH_BYTES = 64 * 1024
 _CANNOT = 2
@@ -67,7 +68,10 @@ def export(config_file: Path, form: str, since: datetime | None, until: datetime
             "sluice: parquet needs pyarrow or DuckDB, which this version does not use; take jsonl or csv", err=True
         )
         return _CANNOT
-    place = load_config(config_file).ledger
+    if since is not None and until is not None and to_micros(since) > to_micros(until):
+        click.echo(f"sluice: --since {since.isoformat()} is later than --until {until.isoformat()}", err=True)
+        return _CANNOT
+    place = load_config(config_file, secrets=False).ledger
     if form == "csv":
         blobs = csv_lines(read_flat(place.url, place.journal_dir, since, until))
     else:

@@ -8,7 +8,7 @@ environment variable be read as YAML.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -56,8 +56,9 @@ class Document:
         return ConfigError(self.file, self.line_of(place), f"{where}: {reason}" if where else reason)
 
 
-def read_document(path: Path, env: Mapping[str, str]) -> Document:
-    """Reads one file. Raises `ConfigError` for what is not readable, not YAML, or names a variable that is not set."""
+def read_document(path: Path, env: Mapping[str, str], may_lack: Callable[[Place], bool] = lambda _: False) -> Document:
+    """Reads one file. Raises `ConfigError` for what is not readable, not YAML, or names a variable that is not set:
+    except where `may_lack` says that the variable may be missing, and then it is empty."""
     document = Document(str(path))
     text = _read_text(path)
     try:
@@ -65,7 +66,7 @@ def read_document(path: Path, env: Mapping[str, str]) -> Document:
         root = loader.get_single_node()
         if root is None:
             raise ConfigError(document.file, None, "the file is empty")
-        document.values = _Reader(document, loader, env).value(root, ())
+        document.values = _Reader(document, loader, env, may_lack).value(root, ())
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else None
         raise ConfigError(document.file, line, f"not valid YAML: {problem.problem}") from problem
@@ -89,8 +90,10 @@ def _read_text(path: Path) -> str:
 class _Reader:
     """Walks the nodes of one document, filling in its lines and variables."""
 
-    def __init__(self, document: Document, loader: yaml.SafeLoader, env: Mapping[str, str]) -> None:
-        self._document, self._loader, self._env = document, loader, env
+    def __init__(
+        self, document: Document, loader: yaml.SafeLoader, env: Mapping[str, str], may_lack: Callable[[Place], bool]
+    ) -> None:
+        self._document, self._loader, self._env, self._may_lack = document, loader, env, may_lack
         self._merged: set[int] = set()
 
     def value(self, node: yaml.Node, place: Place) -> object:
@@ -143,5 +146,7 @@ class _Reader:
 
     def _lookup(self, name: str, place: Place) -> str:
         if name not in self._env:
+            if self._may_lack(place):
+                return ""
             raise self._document.error(place, f"the environment variable {name} is not set")
         return self._env[name]

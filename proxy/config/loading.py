@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from proxy.config.complaints import complain, nearest
 from proxy.config.document import Document, Place, read_document
-from proxy.config.paths import instance_id, journal_dir, ledger_url, rule_names
-from proxy.config.schema import AuthSection, DefaultsSection, File, LedgerSection, UpstreamSection
+from proxy.config.paths import inbox_dir, instance_id, journal_dir, ledger_url, rule_names
+from proxy.config.schema import WITHOUT_SECRETS, AuthSection, DefaultsSection, File, LedgerSection, UpstreamSection
 from proxy.config.settings import (
     DEFAULT_CREDENTIAL,
     Auth,
@@ -32,14 +32,19 @@ from proxy.config.settings import (
 )
 
 
-def load_config(path: Path, env: Mapping[str, str] | None = None) -> Settings:
-    """Reads and checks one configuration file; `env` is the process's environment where it is not given."""
-    document = read_document(path, os.environ if env is None else env)
+def load_config(path: Path, env: Mapping[str, str] | None = None, *, secrets: bool = True) -> Settings:
+    """Reads and checks one configuration file; `env` is the process's environment where it is not given. Without
+    `secrets`, for who will call no vendor, a key or header of an upstream may name a variable that is not set."""
+    document = read_document(path, os.environ if env is None else env, lambda at: not secrets and _is_secret(at))
     try:
-        file = File.model_validate(document.values)
+        file = File.model_validate(document.values, context=None if secrets else WITHOUT_SECRETS)
     except ValidationError as problem:
         raise complain(problem, File, document) from None  # whose text would show what stands in the file
     return _Loading(path, document, file).settings()
+
+
+def _is_secret(place: Place) -> bool:
+    return len(place) > 2 and place[0] == "upstreams" and place[2] in ("api_key", "headers")
 
 
 class _Loading:
@@ -94,7 +99,8 @@ class _Loading:
             url = ledger_url(section.url, self._folder)
         except ValueError as problem:
             raise self._document.error(("ledger", "url"), str(problem)) from None
-        return LedgerSettings(url, journal_dir(url, section.journal_dir, self._folder))
+        journals = journal_dir(url, section.journal_dir, self._folder)
+        return LedgerSettings(url, journals, inbox_dir(url, self._folder))
 
     def _upstream(self, name: str, section: UpstreamSection, vendors: frozenset[str]) -> UpstreamSettings:
         place: Place = ("upstreams", name)
@@ -108,7 +114,7 @@ class _Loading:
             name=name,
             vendor=section.vendor,
             base_url=section.base_url,
-            api_key=None if section.api_key is None else Secret(section.api_key),
+            api_key=Secret(section.api_key) if section.api_key else None,
             credential=section.credential or variable or DEFAULT_CREDENTIAL,
             dialect=section.dialect,
             deadlines=Deadlines(**chosen.deadlines.model_dump()),

@@ -42,12 +42,19 @@ def ledger_url(url: str, folder: Path) -> str:
 
 def journal_dir(url: str, given: str | None, folder: Path) -> Path:
     """Where the workers' journals lie: as given, else beside the SQLite file, else beside the configuration."""
-    if given is not None:
-        return (folder / given).resolve()
+    return (folder / given).resolve() if given is not None else _beside_ledger(url, folder, "journals")
+
+
+def inbox_dir(url: str, folder: Path) -> Path:
+    """Where answers that no rule knows are kept: beside the SQLite file, else beside the configuration."""
+    return _beside_ledger(url, folder, "inbox")
+
+
+def _beside_ledger(url: str, folder: Path, what: str) -> Path:
     if url.startswith(_SQLITE):
         database = Path(url.removeprefix(_SQLITE))
-        return database.with_name(f"{database.name}-journals")
-    return folder.resolve() / "ledger-journals"
+        return database.with_name(f"{database.name}-{what}")
+    return folder.resolve() / f"ledger-{what}"
 
 
 def instance_id(config: Path) -> str:

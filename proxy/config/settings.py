@@ -69,10 +69,12 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """`url` is absolute and may hold a password; `journal_dir` is where each worker appends its journal."""
+    """`url` is absolute and may hold a password; `journal_dir` is where each worker appends its journal, `inbox_dir`
+    where answers that no rule knows are kept."""
 
     url: str = field(repr=False)
     journal_dir: Path
+    inbox_dir: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ know go on unchanged; usage is always asked for; a field that names an upstream 
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -50,6 +51,7 @@ class ChatRequest:
 
 
 def parse_chat_request(data: bytes) -> ChatRequest | BadRequest:
+    data = data.removeprefix(codecs.BOM_UTF8)  # RFC 8259: may be ignored rather than refused
     value, _ = parse_json(data)
     if value is BROKEN:
         return BadRequest("invalid_json", "The request body is not valid JSON.")

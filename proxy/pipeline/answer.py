@@ -18,7 +18,7 @@ from proxy.dialects.openai_run import PlainShape
 from proxy.dialects.openai_write import ChatWriter, client_usage, estimated_usage
 from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
-from proxy.pipeline.choice import Choice, Key
+from proxy.pipeline.choice import CALL, Choice, Key
 from proxy.pipeline.values import Asked, Facts, Setup
 from proxy.semantics.completeness import corrected, inferred
 from proxy.semantics.fences import FenceStrip
@@ -114,6 +114,8 @@ class Answer:
         if progress:
             self._receive(delta)
             choice.seen.update(delta.texts)
+            if "function_call" in delta.extra:
+                choice.seen.add("function_call")
         if not self._asked.stream:
             self._fold(choice, delta)
         else:
@@ -228,17 +230,22 @@ class Answer:
         if choice.open:
             keep: set[Key] = {field for field, text in texts.items() if text}
             keep.update(call.slot for fragment, call, _ in placed if fragment.arguments)
-            self._release(choice, [key for key in choice.holds if key not in keep])
+            for fragment, call, _ in placed:
+                if call is choice.pending and fragment.name:
+                    call.grow(fragment.name)
+            if placed and not texts and all(call is choice.pending and not f.arguments for f, call, _ in placed):
+                keep.add(CALL)
+            self._release(choice, choice.held(keep))
         for field, text in texts.items():
             if out := choice.hold(field, text, now):
                 fields[str(field)] = out
                 self._facts.delivered_of(choice.index).append(out)
-        if placed and (fragments := [f for one in placed if (f := self._fragment(choice, *one, now))]):
+        if fragments := self._fragments(choice, placed, now):
             fields["tool_calls"] = fragments
         fields.update(delta.extra)
         if choice.held_since:
             self._may_hold = True
-            self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since)
+            self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since if key != CALL)
         logprobs = delta.logprobs
         if logprobs is not None or choice.logprobs:
             if delta.texts and not fields:
@@ -249,13 +256,39 @@ class Answer:
             extra = delta.choice_extra if delta.finish is None else NOTHING
             self._emit(_Event(chunk, choice.index, fields, logprobs, extra))
 
+    def _fragments(
+        self, choice: Choice, placed: list[tuple[ToolFragment, Call, bool]], now: float
+    ) -> list[dict[str, object]]:
+        fragments: list[dict[str, object]] = []
+        for fragment, call, begins in placed:
+            if choice.pending is not None and (choice.pending is not call or fragment.arguments):
+                fragments.append(self._beginning(choice))
+            if (told := self._fragment(choice, fragment, call, begins, now)) is not None:
+                fragments.append(told)
+        return fragments
+
+    def _beginning(self, choice: Choice) -> dict[str, object]:
+        """The beginning of the call that was held."""
+        call = choice.take_pending()
+        assert call is not None, "asked only while one is held"
+        self._facts.delivered_of(choice.index).append(call.name)
+        function = {"name": call.name, "arguments": ""}
+        return {"index": call.slot, "id": call.id, "type": call.type, "function": function}
+
     def _fragment(
         self, choice: Choice, fragment: ToolFragment, call: Call, begins: bool, now: float
     ) -> dict[str, object] | None:
-        """One fragment in the client's grammar; None if there is nothing left to say."""
+        """One fragment in the client's grammar; None if there is nothing left to say, or its name may still grow."""
+        if begins and fragment.name and not (fragment.arguments or fragment.extra) and self._setup.hold_s:
+            call.name = fragment.name
+            choice.pend(call, now)
+            return None
+        if choice.pending is call:
+            return None
         out = choice.hold(call.slot, fragment.arguments, now) if fragment.arguments else ""
-        name = fragment.name if fragment.name and not call.name else None
-        call.name = call.name or fragment.name or ""
+        # Once the arguments have begun, a name is one that is said again.
+        grows = fragment.name and (not call.name or not any(call.arguments[:-1]))
+        name = call.grow(fragment.name) if fragment.name and grows else ""
         self._facts.delivered_of(choice.index).extend(part for part in (name, out) if part)
         if not (begins or name or out or fragment.extra):
             return None
@@ -317,7 +350,7 @@ class Answer:
 
     def _may_say(self, choice: Choice) -> bool:
         """May the choice's text go out with no more ado than its own hold?"""
-        if self._waiting is not None or not choice.role_sent or choice.logprobs:
+        if self._waiting is not None or not choice.role_sent or choice.logprobs or choice.pending is not None:
             return False
         if any(hold.tail for key, hold in choice.holds.items() if key != "content") or "content" not in choice.holds:
             return False
@@ -388,6 +421,10 @@ class Answer:
 
     def _release(self, choice: Choice, keys: list[Key], *, halves: bool = True) -> None:
         for key in keys:
+            if key == CALL:
+                begun = {"tool_calls": [self._beginning(choice)]}
+                self._emit(_Event(choice.last, choice.index, begun, choice.take_logprobs(None)))
+                continue
             text = choice.release(key, halves=halves)
             if not text:
                 continue
@@ -409,7 +446,7 @@ class Answer:
         if rest and (out := choice.hold("content", rest, 0.0)):
             self._facts.delivered_of(choice.index).append(out)
             self._emit(_Event(choice.last, choice.index, {"content": out}, choice.take_logprobs(None)))
-        self._release(choice, list(choice.holds))
+        self._release(choice, choice.held(set()))
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -418,7 +455,7 @@ class Answer:
         for index in sorted(self._choices):
             choice = self._choices[index]
             self._end_texts(choice)
-            choice.finish = corrected(choice.finish or "stop", bool(choice.tools.calls))
+            choice.finish = corrected(choice.finish or "stop", choice.has_calls)
             if self._asked.stream:
                 self._end_choice(choice)
             elif self._asked.json:
@@ -441,7 +478,7 @@ class Answer:
         if not choice.role_sent:
             self._role(choice, None)
         functions = [call for call in choice.tools.calls if call.type == "function"]
-        empty = [call for call in functions if not "".join(call.arguments).strip()]
+        empty = [call for call in functions if call.is_bare]
         if empty:
             calls = [{"index": call.slot, "function": {"arguments": "{}"}} for call in empty]
             self._facts.delivered_of(choice.index).extend(["{}"] * len(calls))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from proxy.canon.chunk import Chunk, Delta
 from proxy.semantics.fences import FenceStrip
-from proxy.semantics.toolcalls import ToolCalls
+from proxy.semantics.toolcalls import Call, ToolCalls
 from proxy.wire.hold import Boundary, TextHold
 
-Key = str | int  # a text field's name, or the slot of a tool call
+Key = str | int  # a text field's name, the slot of a tool call, or CALL
+CALL = "call"  # the beginning of a tool call, held because its name may still grow
 
 
 class Choice:
@@ -28,6 +29,7 @@ class Choice:
         "index",
         "last",
         "logprobs",
+        "pending",
         "role_sent",
         "seen",
         "stripped",
@@ -52,14 +54,37 @@ class Choice:
         self.texts: dict[str, list[str]] = {}
         self.extra: dict[str, object] = {}
         self.stripped: str | None = None
+        self.pending: Call | None = None
+
+    @property
+    def has_calls(self) -> bool:
+        """Tool calls, or the one `function_call` of older APIs."""
+        return bool(self.tools.calls) or "function_call" in self.seen
 
     @property
     def open(self) -> bool:
         """Is anything held?"""
+        if self.pending is not None:
+            return True
         for hold in self.holds.values():  # noqa: SIM110  # asked per event: a generator costs three times as much
             if hold.tail:
                 return True
         return False
+
+    def pend(self, call: Call, now: float) -> None:
+        """Hold the beginning of a call: vendors that cut everywhere cut its name too, and a client takes a name whole."""
+        self.pending = call
+        self.held_since[CALL] = now
+
+    def take_pending(self) -> Call | None:
+        call, self.pending = self.pending, None
+        self.held_since.pop(CALL, None)
+        return call
+
+    def held(self, keep: set[Key]) -> list[Key]:
+        """What is held, in the order in which it goes, but for `keep`."""
+        pending: list[Key] = [CALL] if self.pending is not None else []
+        return [key for key in (*pending, *self.holds) if key not in keep]
 
     def _hold_of(self, key: Key) -> TextHold:
         hold = self.holds.get(key)

@@ -32,7 +32,7 @@ from proxy.canon.verdict import Observation, Phase, Verdict
 from proxy.dialects.openai_read import OpenAIReader, speaks_of_error
 from proxy.dialects.openai_run import PlainShape, TextRun
 from proxy.dialects.openai_write import ChatWriter, error_body
-from proxy.dialects.payload import BROKEN, as_mapping, encode_json, parse_json
+from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, parse_json
 from proxy.errors import LimitExceeded
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
@@ -473,7 +473,9 @@ class Pipeline:
             self._stop_delivery()
 
     def _goes_on(self, delta: Delta) -> bool:
-        return bool(delta.texts or delta.tools) or not self._answer.knows(delta.choice)
+        if delta.texts or delta.tools or delta.logprobs is not None or not self._answer.knows(delta.choice):
+            return True
+        return not all(map(is_empty, delta.extra.values()))
 
     def _stop_delivery(self) -> None:
         before = self.facts.undeliver()

@@ -16,8 +16,11 @@ def finish_for(word: str, words: Mapping[str, str]) -> str:
 
 
 def corrected(finish: str, has_tool_calls: bool) -> str:
-    """Vendors end an answer of tool calls with `stop`; clients wait for `tool_calls` before they run a tool."""
-    return "tool_calls" if finish == "stop" and has_tool_calls else finish
+    """Vendors end an answer of tool calls with `stop`, and one without any with `tool_calls`: clients run tools for
+    `tool_calls`, and then need some."""
+    if finish in ("stop", "tool_calls"):
+        return "tool_calls" if has_tool_calls else "stop"
+    return finish
 
 
 def inferred(has_tool_calls: bool) -> str:

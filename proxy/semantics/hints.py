@@ -1,19 +1,19 @@
 """How long to wait, from whatever a vendor wrote: headers, fields of the body, words in the message.
 
 In go headers, named body fields, message texts and the wall clock as a number; out come seconds from now, or None when
-nobody said. A hint that is no finite number, or that lies in the past, is no hint. It never raises and has no clock of
-its own. Contract clause E (`retry_after`).
+nobody said. A hint that is no number, or that lies in the past, is no hint; one beyond any plan is a very long wait, not
+none: the caller must not be told to try again at once. It never raises and has no clock of its own. Contract clause E
+(`retry_after`).
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
-# Longer than any plan window; beyond it a number is an error of the vendor's, not a hint.
+# Longer than any plan window. What goes beyond it is cut to it.
 MAX_WAIT_S = 10 * 366 * 86400.0
 # Numbers from here on are points in time, not lengths: seconds (2001-09-09) or milliseconds since 1970.
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
@@ -26,7 +26,11 @@ _UNIT = (
     r"|毫秒|秒钟|秒|分钟|分|个?小时|個?小時|天)(?![a-z])"
 )
 _PART = re.compile(rf"({_NUMBER})\s*({_UNIT})", re.I)
-_PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
+# Of any size, also as `1e3`: what is too long to mean anything is still a long wait.
+_ANY_NUMBER = r"\d{1,100}(?:\.\d{1,100})?(?:e[+-]?\d{1,3})?"
+_PLAIN = re.compile(rf"\s*({_ANY_NUMBER})\s*", re.I)
+# A header that a proxy joined from two ("7, 9"), or with a comment or a parameter behind ("7;x", "7 (busy)").
+_LEADING = re.compile(rf"\s*({_ANY_NUMBER})\s*[,;(]", re.I)
 _LENGTH = rf"(?P<length>{_NUMBER}\s*{_UNIT}(?:[\s,]*(?:and\s+)?{_NUMBER}\s*{_UNIT}){{0,3}})"
 _IN_WORDS = (
     # "try again in 20s", "please retry after 3 seconds", "resets in 1h2m3s", "wait at least 5 seconds"
@@ -58,7 +62,7 @@ def wait_from_headers(headers: Mapping[str, str], now_wall: float) -> float | No
     """Seconds by `retry-after-ms`, `retry-after`, or the reset of whichever `x-ratelimit-*` window is used up."""
     if (ms := _plain_number(headers.get("retry-after-ms"))) is not None:
         return _sane(ms / 1000)
-    if (after := headers.get("retry-after")) is not None and (wait := parse_wait(after, now_wall)) is not None:
+    if (wait := _retry_after(headers.get("retry-after", "")[:100], now_wall)) is not None:
         return wait
     resets = [
         wait
@@ -67,6 +71,13 @@ def wait_from_headers(headers: Mapping[str, str], now_wall: float) -> float | No
         if (wait := parse_wait(value, now_wall)) is not None
     ]
     return max(resets, default=None)
+
+
+def _retry_after(value: str, now_wall: float) -> float | None:
+    if (wait := parse_wait(value, now_wall)) is not None:
+        return wait
+    leading = _LEADING.match(value)
+    return _length_or_moment(float(leading.group(1)), now_wall) if leading is not None else None
 
 
 def _is_used_up(headers: Mapping[str, str], reset_name: str) -> bool:
@@ -125,6 +136,7 @@ def _plain_number(value: object) -> float | None:
 
 
 def _length_or_moment(number: float, now_wall: float) -> float | None:
+    number = min(number, 1e18)  # an integer of any length from JSON, which no float may hold
     if number >= _EPOCH_MS:
         return _until(number / 1000, now_wall)
     return _until(number, now_wall) if number >= _EPOCH_S else _sane(number)
@@ -183,6 +195,4 @@ def _until(moment: float | None, now_wall: float) -> float | None:
 
 
 def _sane(seconds: float) -> float | None:
-    if not math.isfinite(seconds) or not 0 <= seconds <= MAX_WAIT_S:
-        return None
-    return round(seconds, 3)
+    return round(min(seconds, MAX_WAIT_S), 3) if seconds >= 0 else None  # not a number is not >= 0 either

@@ -13,16 +13,34 @@ from proxy.canon.chunk import ToolFragment
 class Call:
     """One call of the answer: `slot` is the index that the client sees. Whoever tells the client its `name` sets it."""
 
-    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot", "type")
+    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot", "type", "waits")
 
     def __init__(self, slot: int, identity: str) -> None:
         self.slot = slot
         self.id = identity
         self.name = ""
         self.type = "function"
+        self.waits = False
         self.arguments: list[str] = []
+        self.forget()
+
+    def forget(self) -> None:
+        """The arguments begin anew."""
         self._scanned = self._depth = 0
         self._in_string = self._in_escape = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Has the client been told of no arguments?"""
+        return self.waits or not any(map(str.strip, self.arguments))
+
+    def grow(self, piece: str) -> str:
+        """One more piece of the name; returns what of it is new. A name said again is no piece."""
+        if piece == self.name:
+            return ""
+        new = piece.removeprefix(self.name)
+        self.name += new
+        return new
 
     def may_be_whole(self) -> bool:
         """Cheap test for "could be a finished object": its braces are closed outside of strings. Each piece of the
@@ -72,9 +90,29 @@ class ToolCalls:
         if fragment.index is not None:
             self._by_index[fragment.index] = call
         self._last = call
-        if fragment.arguments:
-            call.arguments.append(fragment.arguments)
+        fragment.arguments = self._new_of(fragment.arguments, call, begins)
         return call, begins
+
+    @staticmethod
+    def _new_of(arguments: str, call: Call, begins: bool) -> str:
+        """What of these arguments is to be told now. Some vendors begin a call with `{}` and then send the real ones:
+        those wait for the end, where every call without arguments gets them. Others repeat the whole in their last
+        event."""
+        if begins and arguments.strip() == "{}":
+            call.arguments.append(arguments)
+            call.waits = True
+            return ""
+        if not arguments:
+            return ""
+        if call.waits and arguments.strip():
+            call.arguments.clear()
+            call.forget()
+            call.waits = False
+        elif call.arguments and arguments.strip()[:1] in ("{", "[") and call.may_be_whole():
+            if arguments.strip() == "".join(call.arguments).strip():
+                return ""
+        call.arguments.append(arguments)
+        return arguments
 
     def _find(self, fragment: ToolFragment) -> Call | None:
         """A new id with a name begins a call, whatever its index; else the index decides; without both it goes on."""

@@ -5,8 +5,9 @@ Everything that can go wrong before an attempt is answered with the error body o
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from aiohttp import web
@@ -14,10 +15,8 @@ from aiohttp import web
 from proxy.canon.ending import Stop
 from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.dialects.openai_request import ADDRESS_HEADERS, BadRequest, parse_chat_request
-from proxy.dialects.openai_write import error_body
-from proxy.dialects.payload import encode_json
-from proxy.pipeline.stream import error_head
 from proxy.semantics import verdicts
+from proxy.server.answers import json_answer, refusal
 from proxy.server.client import HttpClient
 from proxy.server.identity import Keys, identify
 from proxy.upstream.attempts import Attempts, Caller
@@ -25,6 +24,8 @@ from proxy.upstream.attempts import Attempts, Caller
 log = structlog.get_logger()
 
 _SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
+
+_JSON_TYPE = re.compile(r"[\w.-]+/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.ASCII | re.IGNORECASE)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -48,14 +49,14 @@ class Routes:
     def application(self) -> web.Application:
         # No middleware and no signal: aiohttp would build their chain for each request.
         app = web.Application(client_max_size=self._max_request_bytes)
-        add = app.router.add_route
-        add("POST", "/v1/chat/completions", self._guarded(self.chat))
-        add("GET", "/v1/models", self._guarded(self.models))
-        add("GET", "/v1/models/{model:.+}", self._guarded(self.model))
-        add("GET", "/healthz", self._guarded(self.healthz))
-        add("GET", "/readyz", self._guarded(self.readyz))
-        add("GET", "/metrics", self._guarded(self.metrics))
-        add("*", "/{path:.*}", self._guarded(self.nowhere))
+        get = app.router.add_get  # HEAD as well
+        app.router.add_post("/v1/chat/completions", self._guarded(self.chat))
+        get("/v1/models", self._guarded(self.models))
+        get("/v1/models/{model:.+}", self._guarded(self.model))
+        get("/healthz", self._guarded(self.healthz))
+        get("/readyz", self._guarded(self.readyz))
+        get("/metrics", self._guarded(self.metrics))
+        app.router.add_route("*", "/{path:.*}", self._guarded(self.nowhere))
         return app
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
@@ -66,6 +67,8 @@ class Routes:
             return refusal(_bad_key(), caller)
         if self._stopping():
             return refusal(verdicts.of_stop(Stop.SHUTDOWN, None), caller)
+        if not _is_json(headers):
+            return refusal(_no_json(), caller, "content-type")
         body = await request.read()
         parsed = parse_chat_request(body)
         if isinstance(parsed, BadRequest):
@@ -88,7 +91,7 @@ class Routes:
         if denied is not None:
             return denied
         listed = {"object": "list", "data": [self._listed(alias) for alias in self._attempts.routes]}
-        return _json(listed, caller)
+        return json_answer(listed, caller)
 
     async def model(self, request: web.Request) -> web.StreamResponse:
         caller, denied = self._caller(request)
@@ -97,7 +100,7 @@ class Routes:
         alias = request.match_info["model"]
         if self._attempts.route(alias) is None:
             return refusal(_no_model(alias), caller, "model")
-        return _json(self._listed(alias), caller)
+        return json_answer(self._listed(alias), caller)
 
     async def healthz(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text="alive\n", headers=_SERVER)
@@ -159,17 +162,17 @@ def _stranger(request: web.Request) -> Caller:
     return identify({name.lower(): value for name, value in request.headers.items()}, "")
 
 
-def refusal(verdict: Verdict, caller: Caller, param: str | None = None) -> web.Response:
-    """An error for which no attempt was made: `error.upstream` is null."""
-    body = encode_json(error_body(verdict, trace_id=caller.trace_id, upstream=None, param=param))
-    head = error_head(verdict)
-    headers = {"content-type": head.content_type, "server": "sluice", "x-trace-id": caller.trace_id, **head.headers}
-    return web.Response(status=head.status, headers=headers, body=body)
+def _is_json(headers: Mapping[str, str]) -> bool:
+    """Text and forms are what a browser sends for any page to any address, ours on localhost included, without asking
+    first, and without `auth` such a page would spend the operator's money. The same goes for a body without a type,
+    which programs do send: but a browser then says where the page came from."""
+    form = headers.get("content-type")
+    return "origin" not in headers if form is None else _JSON_TYPE.fullmatch(form.strip()) is not None
 
 
-def _json(value: object, caller: Caller) -> web.Response:
-    headers = {"content-type": "application/json", "server": "sluice", "x-trace-id": caller.trace_id}
-    return web.Response(body=encode_json(value), headers=headers)
+def _no_json() -> Verdict:
+    message = "The request body must be JSON, and say so: `Content-Type: application/json`."
+    return verdicts.invalid("unsupported_media_type", message, 415)
 
 
 def _bad_key() -> Verdict:

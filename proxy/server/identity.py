@@ -30,7 +30,8 @@ class Keys:
         if scheme.lower() != "bearer" or not key.strip():
             return None
         # Looking a hash up takes no time that depends on the key: there is nothing to compare byte by byte.
-        return self._tenants.get(hashlib.sha256(key.strip().encode()).hexdigest())
+        # Bytes of a header that are no UTF-8 come as lone surrogates.
+        return self._tenants.get(hashlib.sha256(key.strip().encode(errors="surrogateescape")).hexdigest())
 
 
 def identify(headers: Mapping[str, str], tenant: str) -> Caller:

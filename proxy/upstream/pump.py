@@ -128,6 +128,7 @@ class Pump:
         self._added_delay_s = 0.0
         self._loop = asyncio.get_running_loop()
         self._begun_at = self._last_byte_at = self._last_write_at = self._loop.time()
+        self._kept_alive_at = 0.0
         self._late = False
         self._closing: Closing | None = None
         self._row_sent = False
@@ -265,7 +266,7 @@ class Pump:
         if exchange is not None and (stop := self._passed(now)) is not None:
             exchange.interrupt(stop)
             return
-        silent = now - self._last_write_at
+        silent = now - max(self._last_write_at, self._kept_alive_at)
         if self._services.keepalive_s and self._pipeline.asked.stream and silent >= self._services.keepalive_s:
             self._keep_alive(now)
 
@@ -305,7 +306,7 @@ class Pump:
         """Say that the stream lives; before the commit point this sends the head (contract W1)."""
         if not self._client.ready:
             return
-        self._last_write_at = now
+        self._kept_alive_at = now  # not a write of the answer: the upstream's deadlines run on
         if not self._started:
             self._started = True
             self._pipeline.open_early()

@@ -33,6 +33,18 @@ def test_what_looked_finished_was_not() -> None:
     assert pipeline.facts.events_out == told
 
 
+@pytest.mark.clause("W8", "L2")
+def test_a_finished_choice_that_goes_on_was_not_finished_either() -> None:
+    """Whatever still comes of it, be it a field that we do not know, is not told, and so does not count as told."""
+    pipeline = begin()
+    pipeline.feed(events([ROLE, say("سلام"), STOP]), 0.0)
+    told = pipeline.facts.events_out
+    pipeline.leave()
+    pipeline.feed(events([chunk({"function_call": {"name": "lookup", "arguments": "{}"}})]), 0.0)
+    assert pipeline.finish(Stop.EOF, 0.0).ending is Ending.CLIENT_GONE
+    assert pipeline.facts.events_out == told
+
+
 @pytest.mark.clause("W8")
 def test_usage_behind_the_finish_is_no_further_answer() -> None:
     """Only usage came after the client had left: the answer was complete, and so is the row."""

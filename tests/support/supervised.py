@@ -25,7 +25,7 @@ from proxy.errors import LedgerUnavailable
 
 
 def settings(shutdown_s: float) -> Settings:
-    ledger = LedgerSettings("sqlite:////nowhere/ledger.db", Path("nowhere"))
+    ledger = LedgerSettings("sqlite:////nowhere/ledger.db", Path("nowhere"), Path("nowhere"))
     bare = Settings(Listen("127.0.0.1", 0), Auth("none"), ledger, None, {}, {}, "test")
     return replace(bare, shutdown_s=shutdown_s)
 

@@ -102,10 +102,27 @@ def test_a_span_holds_its_start_and_not_its_end(
 
 
 @pytest.mark.clause("C3")
+def test_finance_needs_no_key_of_a_vendor(
+    config: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys and headers may name variables that only the proxy's own environment has; the ledger's URL may not."""
+    monkeypatch.delenv("SLUICE_TEST_UNSET", raising=False)
+    lacking = CONFIG.replace('"sk-secret"', '"${SLUICE_TEST_UNSET}", headers: {x-key: "${SLUICE_TEST_UNSET}"}')
+    config.write_text(lacking)
+    assert run(export(config, "--until", "2026-03-01T12:00:01Z")) == 0
+    assert json.loads(capfdbinary.readouterr().out)["tenant"] == "فروشگاه"
+    config.write_text(lacking.replace("ledger.db", "${SLUICE_TEST_UNSET}.db"))
+    assert run(export(config)) == 2
+    assert b"ledger.url: the environment variable SLUICE_TEST_UNSET is not set" in capfdbinary.readouterr().err
+
+
+@pytest.mark.clause("C3")
 def test_what_cannot_be_done_is_told_with_its_reason_and_exit_code_two(
     config: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """A wrong moment, a missing configuration, a format that needs what is not there, a broken database."""
+    assert run(export(config, "--since", "2026-03-02", "--until", "2026-03-01T23:00:00Z")) == 2
+    assert b"--since 2026-03-02T00:00:00 is later than --until 2026-03-01T23:00:00+00:00" in capfdbinary.readouterr().err
     assert run(export(config, "--since", "yesterday")) == 2
     assert b"'yesterday' is no moment" in capfdbinary.readouterr().err
     assert run(export(config.with_name("other.yaml"))) == 2

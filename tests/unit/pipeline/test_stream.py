@@ -128,7 +128,8 @@ def test_the_role_is_told_once_and_first() -> None:
         ([say("a"), STOP, say("b")], "stop"),
         ([say("a"), chunk({}, "eos_token")], "stop"),
         ([say("a"), chunk({}, "LENGTH")], "length"),
-        ([say("a"), chunk({}, "function_call")], "tool_calls"),
+        ([chunk({"function_call": {"name": "f", "arguments": "{}"}}), chunk({}, "function_call")], "tool_calls"),
+        ([say("a"), chunk({}, "tool_calls")], "stop"),
         ([say("a"), chunk({}, ""), chunk({}, "null"), STOP], "stop"),
     ],
 )
@@ -386,6 +387,7 @@ def test_a_held_tail_goes_before_anything_else_of_its_choice() -> None:
         (1, "content"),
         (0, "content"),
         (0, "tool_calls"),
+        (0, "tool_calls"),  # `{}` may have been a placeholder
         (0,),
         (1,),
     ]
@@ -657,3 +659,31 @@ def test_a_custom_tool_call_passes_with_what_it_has() -> None:
     told = [c for p in run(reads, STREAM).payloads for o in p["choices"] for c in o["delta"].get("tool_calls") or ()]  # type: ignore[attr-defined]  # JSON
 
     assert told == [begins, goes_on]
+
+
+@pytest.mark.clause("W4")
+@pytest.mark.parametrize(
+    "names", [["get_", "天气"], ["ge", "t_", "天气"], ["get_", "get_天气"], ["get_天气", "get_天气"]]
+)
+def test_a_name_in_pieces_is_told_whole(names: list[str]) -> None:
+    """A vendor that cuts anywhere cuts names too; pieces, a growing name and a name said again all give one name."""
+    pieces: list[dict[str, object]] = [{"index": 0, "function": {"name": name, "arguments": ""}} for name in names]
+    pieces[0]["id"] = "call_1"
+
+    reads = [chunk({"tool_calls": [piece]}) for piece in (*pieces, {"index": 0, "function": {"arguments": '{"v":1}'}})]
+    transcript = told([*reads, chunk({}, "tool_calls"), END])
+
+    assert said(transcript)["tool_calls"] == [{"id": "call_1", "name": "get_天气", "arguments": '{"v":1}'}]
+    named = [c for _, d, _ in deltas(transcript) for c in d.get("tool_calls") or () if "name" in c["function"]]  # type: ignore[attr-defined]  # JSON
+    assert len(named) == 1, "some clients take the last name they see, not the joined one"
+
+
+@pytest.mark.clause("W2")
+def test_a_name_whose_rest_comes_late_is_told_in_pieces() -> None:
+    """A call's beginning waits as long as a tail, no longer; joined by its index the name is the same."""
+    begun = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "get_", "arguments": ""}}]})
+    rest = chunk({"tool_calls": [{"index": 0, "function": {"name": "время", "arguments": ""}}]})
+
+    transcript = run([begun, rest, chunk({}, "tool_calls"), END], STREAM, times=[0.0, 1.0, 1.0, 1.0])
+
+    assert said(transcript)["tool_calls"] == [{"id": "c", "name": "get_время", "arguments": "{}"}]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.semantics.hints import parse_wait, wait_from_fields, wait_from_headers, wait_from_message
+from proxy.semantics.hints import MAX_WAIT_S, parse_wait, wait_from_fields, wait_from_headers, wait_from_message
 
 pytestmark = pytest.mark.clause("E")
 
@@ -26,8 +26,18 @@ DAY = 86400.0
         ({"retry-after": "Sun, 29 Nov 2026 00:00:00 GMT"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, None),
-        ({"retry-after": "1e400"}, None),
-        ({"retry-after": "9" * 80}, None),
+        ({"retry-after": "99999999999"}, MAX_WAIT_S),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, MAX_WAIT_S),
+        ({"retry-after": "1e400"}, MAX_WAIT_S),
+        ({"retry-after": "9" * 80}, MAX_WAIT_S),
+        ({"retry-after": "9" * 8000}, MAX_WAIT_S),
+        ({"retry-after-ms": "9" * 30}, MAX_WAIT_S),
+        ({"retry-after": "1e3"}, 1000.0),
+        ({"retry-after": "7, 9"}, 7.0),
+        ({"retry-after": "7;x"}, 7.0),
+        ({"retry-after": "7 (busy)"}, 7.0),
+        ({"retry-after": "7 dwarfs"}, None),
+        ({"retry-after": "2020-11-30, gone"}, None),
         ({"retry-after": "1", "retry-after-ms": "800"}, 0.8),
         ({"x-ratelimit-reset-requests": "1s"}, 1.0),
         ({"x-ratelimit-reset-tokens": "6m0s"}, 360.0),
@@ -95,6 +105,7 @@ def test_words(text: str, seconds: float | None) -> None:
         ([("retry_after_ms", 1500)], 1.5),
         ([("retry_after", None), ("retry_after_seconds", 7)], 7.0),
         ([("resets_at", 1795996900)], 100.0),
+        ([("retry_after", 10**400)], MAX_WAIT_S),
         ([("retry_after", True)], None),
         ([("retry_after", {"s": 1})], None),
     ],

@@ -106,12 +106,27 @@ def test_calls_survive_any_cuts_and_any_order_of_interleaving(arguments: list[st
             st.one_of(st.none(), st.integers(0, 2)),
             st.one_of(st.none(), st.sampled_from(("a", "b"))),
             st.one_of(st.none(), st.sampled_from(("f", "g"))),
-            st.sampled_from(("", "{}", "{", "}")),
+            st.sampled_from(("", "a", "{", "}")),
         ),
         max_size=8,
     )
 )
 def test_no_piece_of_arguments_is_lost(fragments: list[Fragment]) -> None:
-    """Each lands in one call, in order."""
+    """Each lands in one call, in order (but a placeholder and a repetition: they are told of below)."""
     joined = "".join(sorted("".join(arguments for _, arguments in place(fragments))))
     assert joined == "".join(sorted("".join(fragment[3] for fragment in fragments)))
+
+
+@pytest.mark.parametrize(
+    ("oddity", "pieces", "arguments"),
+    [
+        ("a placeholder, then the real ones", ["{}", '{"città":', '"Forlì"}'], '{"città":"Forlì"}'),
+        ("a placeholder that was meant", ["{}", "", ""], "{}"),
+        ("the whole again at the end", ['{"a":', "1}", '{"a":1}'], '{"a":1}'),
+        ("blanks around the repetition", ['{"a":1}', ' {"a":1}\n'], '{"a":1}'),
+    ],
+)
+def test_arguments_are_told_once(oddity: str, pieces: list[str], arguments: str) -> None:
+    """What would be broken JSON for a client that joins fragments is not: `{}{"a":1}`."""
+    fragments: list[Fragment] = [(0, "a", "f", pieces[0]), *((0, None, None, piece) for piece in pieces[1:])]
+    assert place(fragments) == [("a", arguments)], oddity
