@@ -31,6 +31,7 @@ from proxy.server.handlers import Routes
 from proxy.server.identity import Keys
 from proxy.server.runner import Runner
 from proxy.stores.counting import CountingPool
+from proxy.stores.inbox import Inbox
 from proxy.stores.ledger_db import Ledger
 from proxy.stores.logs import AttemptLog, configure_logging
 from proxy.stores.metrics import Metrics
@@ -102,7 +103,9 @@ class Worker:
         ledger = await asyncio.to_thread(
             Ledger.start, settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
         )
-        services = Services(ledger, counting, Clock(), tasks, Watchers(metrics, AttemptLog()), settings.keepalive_s)
+        inbox = Inbox(settings.ledger.inbox_dir, _secrets(settings))
+        watchers = Watchers(metrics, AttemptLog(), InboxWatcher(inbox))
+        services = Services(ledger, counting, Clock(), tasks, watchers, settings.keepalive_s)
         attempts = Attempts(
             routes(settings, self._rules), session, services, shaping(settings), lambda: self._rules, counting.prompt
         )
@@ -137,6 +140,7 @@ class Worker:
         await tasks.join(_LAST_WORDS_S)
         await session.close()
         await ledger.stop()
+        await asyncio.to_thread(inbox.close)
         await asyncio.to_thread(counting.close)
         return 0
 
@@ -215,10 +219,24 @@ class Counting:
         self._pool.close()
 
 
+class InboxWatcher:
+    """The watcher that keeps what no rule knew (contract E)."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def opened(self, upstream: str) -> None:
+        """Nothing to keep yet."""
+
+    def closed(self, open_row: AttemptOpen, row: AttemptClose, facts: Facts, added_delay_s: float) -> None:
+        if (seen := facts.unmapped_observation) is not None:
+            self._inbox.keep(seen, upstream=open_row.upstream, trace_id=open_row.trace_id, at=row.ended_at)
+
+
 class Watchers:
     """Tells several watchers the same."""
 
-    def __init__(self, *watchers: Metrics | AttemptLog) -> None:
+    def __init__(self, *watchers: Metrics | AttemptLog | InboxWatcher) -> None:
         self._watchers = watchers
 
     def opened(self, upstream: str) -> None:

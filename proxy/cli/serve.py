@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from proxy.cli.ledger_place import make_ready
 from proxy.cli.listening import bind, url_of
 from proxy.cli.metrics_folder import fresh_metrics_folder
 from proxy.cli.supervisor import Supervisor
@@ -31,6 +32,7 @@ def serve(config_file: Path, host: str | None, port: int | None, workers: int) -
     settings = load_config(config_file)
     listen = Listen(settings.listen.host if host is None else host, settings.listen.port if port is None else port)
     settings = replace(settings, listen=listen)
+    make_ready(settings.ledger, str(config_file))
     return serve_alone(settings) if workers == 1 else serve_with_workers(settings, workers)
 
 

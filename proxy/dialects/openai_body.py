@@ -34,6 +34,8 @@ def patch_completion(
                 _patch_choice(choice, index, finishes.get(index, "stop"), content_of, f"{seed}{index or ''}")
             )
     known = {"id": writer.id, "object": "chat.completion", "created": writer.created, "model": writer.model}
+    if answer.get("error", ...) is None:
+        del answer["error"]  # relays write it into every answer, and clients look for the key
     return encode_json({**answer, **known, "choices": patched, "usage": usage})
 
 

@@ -38,7 +38,7 @@ from proxy.dialects.payload import (
 
 CHUNK = "chat.completion.chunk"
 _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
-_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "usage"))
+_CHOICE = frozenset(("index", "delta", "message", "text", "finish_reason", "logprobs", "usage"))
 _DELTA = frozenset(("role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"))
 _PLAIN_DELTA = frozenset(("content",))
 _PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
@@ -85,7 +85,7 @@ class OpenAIReader:
     def _odd(self, data: bytes, event: str | None) -> Parsed:
         """No strict JSON: the end mark, JSON with half surrogates or bad UTF-8, several objects, or plain words."""
         bare = data.strip()
-        if bare == b"[DONE]":
+        if bare.strip(b";.\0").upper() == b"[DONE]":  # in other letters, or with a crumb behind it
             return EndMark()
         if (prefixed := _PREFIXES.match(bare)) is not None:  # some relays prefix what already has a prefix
             return self.read(bare[prefixed.end() :], event, one_line=False)
@@ -108,6 +108,9 @@ class OpenAIReader:
 
     def _object(self, value: dict[str, object], data: bytes, event: str | None, wire: bytes | None) -> Parsed:
         choices = value.get("choices")
+        if type(choices) is list and any(type(choice) is dict and choice.get("error") for choice in choices):
+            inner = next(choice["error"] for choice in choices if type(choice) is dict and choice.get("error"))
+            value = {**value, "error": value.get("error") or inner}  # OpenRouter: of one choice
         if value.get("error") or event == "error" or _bad_base_response(value):
             return ErrorSeen(value, data, self._chunk(value, choices, None) if isinstance(choices, list) else None)
         if isinstance(choices, list):
@@ -150,7 +153,7 @@ class OpenAIReader:
         if not isinstance(body, dict):
             body, clean = choice.get(self._other), False
             if not isinstance(body, dict):
-                body = {}
+                body = {"content": choice["text"]} if isinstance(choice.get("text"), str) else {}  # older completions
         index = choice.get("index")
         if type(index) is not int or index < 0:
             index, clean = position, False

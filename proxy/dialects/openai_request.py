@@ -10,7 +10,7 @@ import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from proxy.dialects.payload import BROKEN, as_mapping, encode_json, parse_json
+from proxy.dialects.payload import BROKEN, as_mapping, encode_json, parse_numbers_as_text, parse_request
 
 # Fields by which other gateways let a caller choose where the stored key is sent.
 _ADDRESSES = frozenset(
@@ -33,7 +33,8 @@ class BadRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """`body` is the request as it came; `model` the alias that it names."""
+    """`body` is the request as it came; `model` the alias that it names. `text` is the body's bytes where `body` does
+    not hold all of its numbers: integers beyond 64 bits, long fractions, NaN."""
 
     body: Mapping[str, object]
     size: int
@@ -41,18 +42,20 @@ class ChatRequest:
     stream: bool
     usage: bool
     json: bool
+    text: bytes | None = None
 
     def for_upstream(self, model: str) -> bytes:
-        """The body for the vendor: its own name of the model, and usage asked for."""
-        sent = {**self.body, "model": model}
+        """The body for the vendor: its own name of the model, and usage asked for. Every number as it was written."""
+        body = self.body if self.text is None else as_mapping(parse_numbers_as_text(self.text)) or self.body
+        sent = {**body, "model": model}
         if self.stream:
-            sent["stream_options"] = {**as_mapping(self.body.get("stream_options")), "include_usage": True}
+            sent["stream_options"] = {**as_mapping(body.get("stream_options")), "include_usage": True}
         return encode_json(sent)
 
 
 def parse_chat_request(data: bytes) -> ChatRequest | BadRequest:
     data = data.removeprefix(codecs.BOM_UTF8)  # RFC 8259: may be ignored rather than refused
-    value, _ = parse_json(data)
+    value, is_exact = parse_request(data)
     if value is BROKEN:
         return BadRequest("invalid_json", "The request body is not valid JSON.")
     if not isinstance(value, dict):
@@ -78,6 +81,7 @@ def parse_chat_request(data: bytes) -> ChatRequest | BadRequest:
         bool(stream),
         as_mapping(options).get("include_usage") is True,
         wanted in ("json_object", "json_schema"),
+        None if is_exact else data,
     )
 
 

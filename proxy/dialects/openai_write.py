@@ -93,18 +93,36 @@ class ChatWriter:
         )
 
 
-def client_usage(vendor: Mapping[str, object]) -> dict[str, object]:
+def client_usage(vendor: Mapping[str, object], count: Count) -> dict[str, object]:
     """The vendor's usage in OpenAI's terms: the same object, with completion including reasoning. Where a vendor keeps
-    reasoning outside of completion (xAI), its own total tells: prompt + completion + reasoning = total."""
+    reasoning outside of completion (xAI), its own total tells: prompt + completion + reasoning = total. A figure that
+    the vendor left out, or that is no count, is ours, and then `estimated` says so."""
+    prompt = _figure(vendor, "prompt_tokens", "input_tokens")
+    completion = _figure(vendor, "completion_tokens", "output_tokens")
+    total = _figure(vendor, "total_tokens")
+    reasoning = as_count(as_mapping(vendor.get("completion_tokens_details")).get("reasoning_tokens"))
+    if prompt is not None and completion is not None and reasoning and total == prompt + completion + reasoning:
+        completion += reasoning
     usage = dict(vendor)
-    prompt, completion, total = (as_count(usage.get(k)) for k in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    reasoning = as_count(as_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens"))
-    if prompt is not None and completion is not None:
-        if reasoning and total == prompt + completion + reasoning:
-            usage["completion_tokens"] = completion + reasoning
-        if total is None:
-            usage["total_tokens"] = prompt + completion
+    if prompt is None or completion is None:
+        usage["estimated"] = True
+        total = None
+    usage["prompt_tokens"] = count.input if prompt is None else prompt
+    usage["completion_tokens"] = count.output if completion is None else completion
+    ours = (count.input if prompt is None else prompt) + (count.output if completion is None else completion)
+    usage["total_tokens"] = ours if total is None else total
     return usage
+
+
+def _figure(vendor: Mapping[str, object], *names: str) -> int | None:
+    """A number of tokens under the first of these names that has one, also where it is written as text."""
+    for name in names:
+        value = vendor.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+            value = int(value)
+        if (figure := as_count(value)) is not None:
+            return figure
+    return None
 
 
 def estimated_usage(count: Count) -> dict[str, object]:

@@ -180,6 +180,10 @@ class Answer:
         if not says:
             self._write_little(chunk, delta, choice, finish)
             return
+        if not progress and delta.finish is None and all(map(is_empty, delta.extra.values())):
+            self._keep(self.frame_bytes)  # log probabilities alone: they go with the text that follows
+            choice.logprobs.append(delta.logprobs)
+            return
         passes = (
             chunk.wire is not None
             and finish is None
@@ -248,8 +252,9 @@ class Answer:
             self._facts.held_chars += sum(len(choice.holds[key].tail) for key in choice.held_since if key != CALL)
         logprobs = delta.logprobs
         if logprobs is not None or choice.logprobs:
-            if delta.texts and not fields:
-                choice.logprobs.append(logprobs)
+            if all(map(is_empty, fields.values())):
+                if logprobs is not None:
+                    choice.logprobs.append(logprobs)
                 return
             logprobs = choice.take_logprobs(logprobs)
         if logprobs is not None or not all(map(is_empty, fields.values())):
@@ -489,14 +494,17 @@ class Answer:
             unchanged = delta.finish == choice.finish and delta.logprobs is None
             wire = chunk.wire if unchanged and all(map(is_empty, delta.extra.values())) else None
         extra = delta.choice_extra if delta is not None else NOTHING
-        self._emit(_Event(chunk, choice.index, {}, None, extra, wire, choice.finish))
+        is_stripped = choice.fence is not None and choice.fence.repaired
+        logprobs = choice.take_logprobs(None) if not is_stripped else None  # those of a fence go with the fence
+        wire = wire if logprobs is None else None
+        self._emit(_Event(chunk, choice.index, {}, logprobs, extra, wire, choice.finish))
 
     def usage_event(self, count: Count) -> bytes:
         return self._writer.usage_event(self._usage(count))
 
     def _usage(self, count: Count) -> dict[str, object]:
         vendor = self._facts.vendor_usage
-        return client_usage(vendor) if vendor is not None else estimated_usage(count)
+        return client_usage(vendor, count) if vendor is not None else estimated_usage(count)
 
     # ---- one body ------------------------------------------------------------------------------------------------
 

@@ -72,7 +72,8 @@ class Choice:
         return False
 
     def pend(self, call: Call, now: float) -> None:
-        """Hold the beginning of a call: vendors that cut everywhere cut its name too, and a client takes a name whole."""
+        """Hold the beginning of a call: vendors that cut everywhere cut its name too, and a client takes a name
+        whole."""
         self.pending = call
         self.held_since[CALL] = now
 

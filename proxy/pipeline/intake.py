@@ -18,6 +18,8 @@ from proxy.wire.sse import SseDecoder
 
 # Enough for every error page seen; what is beyond it is read and dropped.
 MAX_ERROR_BODY = 64 * 1024
+# What some write into content-encoding, and what is no encoding.
+_NO_ENCODING = ("", "identity", "none", "utf-8", "utf8", "chunked")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
@@ -37,7 +39,9 @@ class Intake:
     ) -> None:
         self.sse = SseDecoder(max_line_bytes, max_line_bytes)
         self._ndjson = NdjsonDecoder(max_line_bytes)
-        self._inflater = Inflater(encoding) if encoding not in ("", "identity") else None
+        self._encoding = ",".join(word for word in map(str.strip, encoding.split(",")) if word not in _NO_ENCODING)
+        self._inflater = Inflater(self._encoding) if self._encoding else None
+        self._head: bytes | None = b""  # None once it was looked at
         self._max_answer = max_answer_bytes
         self._kept = bytearray()
         if not 200 <= status < 300:
@@ -70,7 +74,24 @@ class Intake:
         return b"" if self.shape is Shape.UNKNOWN else bytes(self._kept)
 
     def inflate(self, data: bytes) -> list[bytes]:
-        return [data] if self._inflater is None else self._inflater.feed(data)
+        """The bytes behind the compression. A body that is called gzip and does not begin like one is taken as it is:
+        relays inflate what they pass on and forget the header."""
+        if self._inflater is None:
+            return [data]
+        if self._encoding in ("gzip", "x-gzip") and self._head is not None:
+            self._head += data
+            if len(self._head) < 2:
+                return []
+            data, self._head = self._head, None
+            if not data.startswith(b"\x1f\x8b"):
+                self._inflater = None
+                return [data]
+        return self._inflater.feed(data)
+
+    @property
+    def unreadable(self) -> str | None:
+        """The encoding that nothing at all could be read of."""
+        return self._encoding if self.broken is not None and self.shape is Shape.UNKNOWN else None
 
     def feed(self, data: bytes) -> list[Frame]:
         """Frames that these (inflated) bytes complete. Raises LimitExceeded."""

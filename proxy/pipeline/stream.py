@@ -74,6 +74,9 @@ class Pipeline:
         self._many = False
         self._learnings = _LEARNINGS
         self._end_mark = False
+        self._is_whole = False
+        self._aside_at_mark: bytes | None = None
+        self._unmapped: Observation | None = None
         self._aside: list[bytes] = []
         self._aside_bytes = 0
         self._comments: tuple[str, ...] = ()
@@ -233,6 +236,9 @@ class Pipeline:
             raise exceeded
 
     def _frame(self, frame: Frame, now: float) -> None:
+        if self._end_mark:
+            self._take_usage(frame)
+            return
         if frame.comments:
             self._comments = tuple(c.decode("utf-8", "replace") for c in frame.comments)
             self.facts.notes.setdefault("comment", self._comments[0])
@@ -272,12 +278,25 @@ class Pipeline:
                     self._classify(parsed.payload, parsed.data, frame.event, finish)
             case EndMark():
                 self._end_mark = True
-                self.over = True
+                self._after_mark()
             case Heartbeat():
                 self.facts.events_in += 1
                 self._heartbeat(parsed.notes)
             case Malformed():
                 self._keep_aside(parsed.data)
+
+    def _after_mark(self) -> None:
+        """The answer ends here, but some relays send its usage behind the mark: that alone is waited for, until the body
+        ends or `after_finish` passes."""
+        self.over = not self._answer.finished or self.facts.vendor_usage is not None
+        self._aside_at_mark = self._said_aside()
+        self._plain, self._run, self._learnings = None, None, 0
+
+    def _take_usage(self, frame: Frame) -> None:
+        parsed = self._reader.read(frame.data, frame.event, False)
+        if isinstance(parsed, Chunk) and parsed.usage is not None:
+            self.facts.vendor_usage = parsed.usage
+            self.over = True
 
     def _malformed(self, parsed: Malformed, frame: Frame, now: float) -> None:
         """No JSON: several payloads without blank lines between them, the end of a cut stream, words, or a loss."""
@@ -295,7 +314,7 @@ class Pipeline:
                 return
         if not frame.terminated:
             return
-        if parsed.data.lstrip()[:1] in (b"{", b"["):
+        if parsed.data.lstrip()[:1] in (b"{", b"[") and not self._answer.finished:
             self._fail(verdicts.malformed(self.facts.upstream_status), Ending.VENDOR_ERROR)
         else:
             self._keep_aside(parsed.data)
@@ -400,11 +419,15 @@ class Pipeline:
             self._comments,
         )
         verdict = classify(self.setup.profile, observation, self.setup.wall)
+        if not verdict.mapped:
+            self._unmapped = observation
         return _without(self.setup.secret, verdict) if self.setup.secret else verdict
 
     def _fail(self, verdict: Verdict, ending: Ending) -> None:
-        """The first error decides; nothing after it counts."""
-        if self.verdict is None:
+        """The first error decides; nothing after it counts, nor after the end mark."""
+        if self._end_mark:
+            self.over = True
+        elif self.verdict is None:
             self.verdict = verdict
             self._ending = ending
             self.over = True
@@ -448,9 +471,12 @@ class Pipeline:
         parsed = self._reader.read_body(body)
         match parsed:
             case Chunk() if parsed.deltas:
+                if _says_nothing(body):
+                    return
                 self.facts.events_in += 1
                 self._answer.keep_body(body)
                 self._chunk(parsed, now)
+                self._is_whole = True
             case ErrorSeen():
                 self._fail(self._verdict_of(Phase.HEAD, parsed.payload, parsed.data), Ending.VENDOR_ERROR)
             case Malformed() if stop is Stop.CUT:
@@ -488,6 +514,8 @@ class Pipeline:
         if self.verdict is not None:
             return (self._ending or Ending.VENDOR_ERROR), self.verdict
         status = self.facts.upstream_status
+        if self._intake is not None and (encoding := self._intake.unreadable) is not None:
+            return Ending.VENDOR_ERROR, verdicts.unreadable(encoding, status)
         aside = self._verdict_aside()
         if aside is not None:
             return Ending.VENDOR_ERROR, aside
@@ -504,8 +532,10 @@ class Pipeline:
         return Ending.STREAM_CUT, verdicts.of_stop(stop, status)
 
     def _inferred(self) -> bool:
-        """The end mark stands for the finish, where it can be trusted and nothing speaks against it."""
-        if not self._end_mark or not self.setup.profile.end_mark_trusted or not self._answer.said:
+        """The end mark, or the end of a body that is one whole JSON, stands for the finish, where it can be trusted and
+        nothing speaks against it."""
+        trusted = self._is_whole or (self._end_mark and self.setup.profile.end_mark_trusted)
+        if not trusted or not self._answer.said:
             return False
         if not all(is_whole_json(arguments) for arguments in self._answer.arguments()):
             return False
@@ -513,10 +543,13 @@ class Pipeline:
         self.facts.finish_inferred = True
         return True
 
+    def _said_aside(self) -> bytes:
+        sse_aside = self._intake.sse.aside if self._intake is not None else b""
+        return b"\n".join([part for part in (sse_aside, *self._aside) if part])
+
     def _verdict_aside(self) -> Verdict | None:
         """What lines and words without a frame of their own meant, if they meant an error."""
-        sse_aside = self._intake.sse.aside if self._intake is not None else b""
-        text = b"\n".join([part for part in (sse_aside, *self._aside) if part])
+        text = self._said_aside() if self._aside_at_mark is None else self._aside_at_mark
         if not text:
             return None
         named = text.lstrip().startswith(b"error:")
@@ -541,6 +574,7 @@ class Pipeline:
             self._answer.take()
             facts.redeliver(self._left[0])
             facts.events_out = self._left[1]
+            facts.finish_reason = self._answer.finish_reason
             return Closing(ending, b"", verdict)
         if ending is Ending.COMPLETED:
             self._complete()
@@ -564,6 +598,7 @@ class Pipeline:
         facts = self.facts
         facts.error_class, facts.error_code = verdict.error_class.value, verdict.code
         facts.rule_id, facts.unmapped = verdict.rule_id, not verdict.mapped
+        facts.unmapped_observation = self._unmapped if not verdict.mapped else None
         self.verdict = verdict
         if not self.committed:
             facts.undeliver()
@@ -648,6 +683,17 @@ def _without(secret: str, verdict: Verdict) -> Verdict:
         message=verdict.message.replace(secret, "***"),
         vendor_code=struck(verdict.vendor_code),
         vendor_message=struck(verdict.vendor_message),
+    )
+
+
+def _says_nothing(body: bytes) -> bool:
+    """A completion whose choices have no message at all."""
+    choices = as_mapping(_json_or_none(body)).get("choices")
+    return not any(
+        isinstance(choice.get(name), dict | str)
+        for choice in (choices if isinstance(choices, list) else ())
+        if isinstance(choice, dict)
+        for name in ("message", "delta", "text")
     )
 
 

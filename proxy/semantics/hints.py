@@ -1,9 +1,9 @@
 """How long to wait, from whatever a vendor wrote: headers, fields of the body, words in the message.
 
 In go headers, named body fields, message texts and the wall clock as a number; out come seconds from now, or None when
-nobody said. A hint that is no number, or that lies in the past, is no hint; one beyond any plan is a very long wait, not
-none: the caller must not be told to try again at once. It never raises and has no clock of its own. Contract clause E
-(`retry_after`).
+nobody said. A hint that is no number, or that lies in the past, is no hint; one beyond any plan is a very long wait,
+not none: the caller must not be told to try again at once. It never raises and has no clock of its own. Contract
+clause E (`retry_after`).
 """
 
 from __future__ import annotations

@@ -83,6 +83,16 @@ def content_filtered(vendor_status: int | None) -> Verdict:
     )
 
 
+def unreadable(encoding: str, vendor_status: int | None) -> Verdict:
+    """The body is compressed in a way that we cannot read, or is not what its header says."""
+    return verdict(
+        ErrorClass.MODEL_UNAVAILABLE,
+        "unreadable_encoding",
+        f"The upstream's body cannot be read as the `content-encoding: {encoding[:40]}` that its header names.",
+        vendor_status=vendor_status,
+    )
+
+
 def malformed(vendor_status: int | None) -> Verdict:
     """An event of the answer was no JSON: what it held is lost, so the answer is not whole."""
     return verdict(

@@ -142,7 +142,10 @@ class Routes:
                 return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), _stranger(request))
             except web.RequestPayloadError:
                 message = "The request body cannot be read: it is cut, or not in the encoding that its headers name."
-                return refusal(verdicts.invalid("invalid_body", message), _stranger(request))
+                response = refusal(verdicts.invalid("invalid_body", message), _stranger(request))
+                # After a bad chunk nobody knows where the next request begins; aiohttp would answer that as well.
+                response.force_close()
+                return response
             except ConnectionError:
                 raise
             except Exception as error:  # the last net: logged, and told as the contract says

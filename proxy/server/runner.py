@@ -6,7 +6,7 @@ and our name (contract E, Q2), and whose log never holds a byte of the caller's 
 aiohttp answers broken HTTP itself, as text, with the offending line in it, and logs a traceback with that same line: a
 header line may well be the one with the caller's key. It has no setting for this. The answer is made in
 `RequestHandler.handle_error`, and the only way to a `RequestHandler` of one's own is a `Server` that makes it and a
-runner that makes the `Server`; each of the three overrides one public or documented step.
+runner that makes the `Server`; each of the three overrides one step of its parent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import structlog
 from aiohttp import http_exceptions, web
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.semantics import verdicts
@@ -37,7 +38,23 @@ MAX_FIELDS: Final = 128
 class Protocol(RequestHandler):
     """One connection of a client."""
 
-    __slots__ = ()
+    __slots__ = ("_body",)
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self._body: StreamReader = EMPTY_PAYLOAD
+
+    def data_received(self, data: bytes) -> None:
+        """When a later read shows that a body is broken, aiohttp's fast parser tells the next request and leaves the
+        handler that reads the body waiting until the client goes."""
+        super().data_received(data)
+        if not self._messages:
+            return
+        newest, body = self._messages[-1]
+        if not isinstance(newest, _ErrInfo):
+            self._body = body
+        elif not self._body.is_eof():
+            self._body.set_exception(web.RequestPayloadError("broken"))
 
     def handle_error(
         self,
@@ -47,29 +64,30 @@ class Protocol(RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """`message` and the text of `exc` are the caller's bytes: neither is shown nor logged."""
-        if isinstance(exc, ConnectionError):
-            raise exc  # the client has left: nobody to answer, and nothing of ours went wrong
-        if request.writer.output_size > 0:
-            raise ConnectionError("a response is under way: another cannot be sent")
         if isinstance(exc, http_exceptions.HttpProcessingError):
             return _refused(_of_bad_http(exc), type(exc).__name__)
+        if isinstance(exc, ConnectionError):
+            raise exc  # the client has left: nobody to answer, and nothing of ours went wrong
         self.log_exception("request failed", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionError("a response is under way: another cannot be sent")
         text = "The proxy failed to handle this request."
-        return _refused(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", text), f"status {status}")
+        failure = verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", text)
+        return _refused(failure, type(exc).__name__)
 
     def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
         """Also what the router and the `Expect` header raise past our handlers becomes an answer of ours."""
         if isinstance(resp, web.HTTPException):
-            resp = _refused(_of_exception(resp), type(resp).__name__)
+            resp = _refused(_of_exception(resp), f"status {resp.status}")
         return super().finish_response(request, resp, start_time)
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Where it happened and what kind it was; its text may hold what the caller sent."""
         error = kw.get("exc_info")
         frames = traceback.format_tb(error.__traceback__) if isinstance(error, BaseException) else []
-        log.error("connection failed", error=type(error).__name__, frames="".join(frames))
+        log.error("request failed", error=type(error).__name__ if frames else None, frames="".join(frames))
 
 
 class Server(web.Server):
@@ -79,7 +97,7 @@ class Server(web.Server):
         return Protocol(
             self,
             loop=asyncio.get_running_loop(),
-            access_log=None,
+            access_log=None,  # the row of the attempt tells more
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_FIELD_BYTES,
             max_headers=MAX_FIELDS,

@@ -87,10 +87,11 @@ class Strike:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._hidden: list[bytes] = []
-        for secret in secrets:
-            if len(secret) >= _SHORTEST:
-                raw = secret.encode()
-                self._hidden += [raw, base64.b64encode(raw).rstrip(b"="), orjson.dumps(secret)[1:-1]]
+        #: Those that are struck out.
+        self.secrets = [secret for secret in secrets if len(secret) >= _SHORTEST]
+        for secret in self.secrets:
+            raw = secret.encode()
+            self._hidden += [raw, base64.b64encode(raw).rstrip(b"="), orjson.dumps(secret)[1:-1]]
 
     def __call__(self, _logger: object, _method: str, line: Any) -> bytes:
         return self.clean(line)

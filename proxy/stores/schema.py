@@ -129,7 +129,8 @@ def upgrade(url: str) -> None:
             if revision is None or revision < HEAD:
                 _run_migrations(connection)
     except SQLAlchemyError as error:
-        raise LedgerUnavailable(f"the ledger's database cannot be brought up to date: {error}") from error
+        reason = getattr(error, "orig", None) or error  # what SQLAlchemy says around it takes several lines
+        raise LedgerUnavailable(f"the ledger's database cannot be brought up to date: {reason}") from error
     finally:
         engine.dispose()
 

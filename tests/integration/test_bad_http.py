@@ -6,13 +6,13 @@ import asyncio
 import gzip
 import json
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import structlog
+from aiohttp import web
 from structlog.testing import capture_logs
 
+from proxy.server.runner import Runner
 from tests.support.answers import answer
 from tests.support.client import CHAT, HOST, BodyEnd, RawStream, Reply
 from tests.support.proxy import Proxy, chat, running_proxy, served_proxy
@@ -51,7 +51,7 @@ BAD = {
     "an unknown expectation": (post(*SIZED, f"expect: {SECRET}"), 400, "expectation_failed"),
     "an unknown encoding": (post(*SIZED, "content-encoding: zstd"), 415, "unsupported_content_encoding"),
     "a bad chunk": (post(*CHUNKED, body=b"zz\r\n" + SECRET.encode()), 400, "bad_request"),
-    "a bad chunk after a good one": (post(*CHUNKED, body=b"2\r\n{}\r\nzz\r\n" + SECRET.encode()), 400, "invalid_body"),
+    "a bad chunk after a good one": (post(*CHUNKED, body=b"2\r\n{}\r\nzz\r\n" + SECRET.encode()), 400, "bad_request"),
     "no path": (post(KEY, start="OPTIONS * HTTP/1.1", body=b""), 404, "not_found"),
     "a tunnel": (post(KEY, start="CONNECT example.org:443 HTTP/1.1", body=b""), 404, "not_found"),
 }
@@ -89,7 +89,8 @@ def check_refused(case: str, reply: Reply) -> None:
 
 @pytest.mark.clause("E", "Q2")
 async def test_bad_http_gets_the_error_body(tmp_path: Path) -> None:
-    """Status, class, code, trace id and our name, nothing of what came; no row, no connection, and others are served."""
+    """Status, class, code, trace id and our name, nothing of what came; no row, no connection, and others are
+    served."""
     async with ReplayUpstream(answer("سلام")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
         with capture_logs() as lines:
             told = {case: await send(proxy.port, request) for case, (request, _, _) in BAD.items()}
@@ -100,8 +101,61 @@ async def test_bad_http_gets_the_error_body(tmp_path: Path) -> None:
     for case, reply in told.items():
         check_refused(case, reply)
     assert {line["log_level"] for line in lines} == {"info"}
-    assert {reply.headers["x-trace-id"] for reply in told.values()} >= {line["trace_id"] for line in lines}
-    assert len(lines) >= len(BAD) - 1
+    assert {reply.headers["x-trace-id"] for reply in told.values()} == {line["trace_id"] for line in lines}
+    assert len(lines) == len(BAD)
+
+
+@pytest.mark.clause("E")
+@pytest.mark.parametrize("wait_s", [0.0, 0.1], ids=["at once", "while the handler waits"])
+async def test_a_body_that_breaks_later_is_answered_once(tmp_path: Path, wait_s: float) -> None:
+    """A second answer would pass for that of the next request, and none at all would keep the client waiting."""
+    async with ReplayUpstream(answer("سلام")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
+        reader, writer = await asyncio.open_connection(HOST, proxy.port)
+        try:
+            writer.write(post(*CHUNKED, body=b"2\r\n{}\r\n"))
+            await asyncio.sleep(wait_s)
+            writer.write(b"zz\r\n")
+            said = await asyncio.wait_for(reader.read(), 5)
+        finally:
+            writer.close()
+        assert (await proxy.ask()).is_done
+
+    assert said.count(b" 400 Bad Request\r\n") == said.count(b"HTTP/1.") == 1
+    assert b'"type":"invalid_request"' in said
+
+
+@pytest.mark.clause("E")
+async def test_garbage_after_a_good_request_does_not_harm_it(tmp_path: Path) -> None:
+    """Its answer comes whole; the garbage gets its own."""
+    async with ReplayUpstream(answer("سلام")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
+        reader, writer = await asyncio.open_connection(HOST, proxy.port)
+        try:
+            writer.write(post(*SIZED))
+            await asyncio.sleep(0)
+            writer.write(b"\x01\x02\r\n\r\n")
+            said = await asyncio.wait_for(reader.read(), 5)
+        finally:
+            writer.close()
+
+    first, _, second = said.partition(b"data: [DONE]")
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert (second.count(b" 400 Bad Request\r\n"), second.count(b'"code":"bad_request"')) == (1, 1)
+
+
+@pytest.mark.clause("L3", "W8")
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(tmp_path: Path) -> None:
+    """It gets nothing, nothing is recorded, and nothing is logged."""
+    async with ReplayUpstream(answer("سلام")) as upstream, running_proxy(tmp_path, upstream.base_url) as proxy:
+        with capture_logs() as lines:
+            for end in ("close", "reset"):
+                _, writer = await asyncio.open_connection(HOST, proxy.port)
+                writer.write(post(*SIZED, body=BODY[:9]))
+                await asyncio.sleep(0.05)
+                writer.close() if end == "close" else writer.transport.abort()
+            await asyncio.sleep(0.05)
+        assert await proxy.rows_now() == []
+
+    assert lines == []
 
 
 @pytest.mark.clause("L3")
@@ -115,10 +169,7 @@ async def test_the_log_says_that_it_was_refused_and_nothing_of_it(tmp_path: Path
         text = proxy.log.read_text() + proxy.errors.read_text()
 
     assert {line["level"] for line in lines} == {"info"}
-    traces = [
-        reply.headers["x-trace-id"] for case, reply in told.items() if reply.json["error"]["code"] != "invalid_body"
-    ]  # type: ignore[index]  # JSON
-    assert [line["trace_id"] for line in lines] == traces
+    assert [line["trace_id"] for line in lines] == [reply.headers["x-trace-id"] for reply in told.values()]
     assert SECRET not in text
     assert "Traceback" not in text
 
@@ -206,3 +257,46 @@ async def test_a_body_with_a_bom_or_compressed_is_read(tmp_path: Path) -> None:
         assert (await proxy.ask(packed, headers={"content-encoding": "gzip"})).is_done
 
     assert json.loads(upstream.hits[0].body) == json.loads(upstream.hits[1].body)
+
+
+@pytest.mark.clause("E", "L3")
+async def test_a_failure_outside_of_our_handlers_is_told_and_logged_without_its_text() -> None:
+    """Under the runner alone: an exception's text may be what the caller sent; where it was raised is not."""
+
+    async def fail(request: web.Request) -> web.StreamResponse:
+        raise ValueError(request.headers["x-odd"])
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"{")
+        raise ValueError(request.headers["x-odd"])
+
+    async def gone(_: web.Request) -> web.StreamResponse:
+        raise ConnectionResetError
+
+    app = web.Application()
+    for path, handler in {"/fail": fail, "/late": late, "/gone": gone}.items():
+        app.router.add_get(path, handler)
+    runner = Runner(app)
+    await runner.setup()
+    sock = socket.create_server((HOST, 0))
+    await web.SockSite(runner, sock).start()
+    try:
+        with capture_logs() as lines:
+            told = [
+                await send(sock.getsockname()[1], f"GET {path} HTTP/1.1\r\nhost: x\r\nx-odd: {SECRET}\r\n\r\n".encode())
+                for path in ("/fail", "/late", "/gone")
+            ]
+    finally:
+        await runner.cleanup()
+
+    assert [(reply.status, reply.end.value) for reply in told] == [(503, "whole"), (200, "cut"), (0, "cut")]
+    error = told[0].json["error"]
+    assert isinstance(error, dict)
+    assert (error["type"], error["code"]) == ("model_unavailable", "internal_error")
+    assert SECRET not in str(lines)
+    errors = [line for line in lines if line["log_level"] == "error"]
+    assert [line["error"] for line in errors] == ["ValueError", "ValueError"]
+    assert "in fail" in errors[0]["frames"]
+    assert "in late" in errors[1]["frames"]

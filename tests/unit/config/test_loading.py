@@ -75,6 +75,7 @@ def test_the_smallest_configuration(load: Load, tmp_path: Path) -> None:
     assert settings.auth == Auth("none", ())
     assert settings.ledger.url == f"sqlite:///{tmp_path}/ledger.db"
     assert settings.ledger.journal_dir == tmp_path / "ledger.db-journals"
+    assert settings.ledger.inbox_dir == tmp_path / "ledger.db-inbox"
     assert settings.rules_dir == tmp_path / "rules"
     assert settings.models == {"gpt-4o": (TargetSettings("main", "gpt-4o-2024-11-20"),)}
     main = settings.upstreams["main"]
@@ -376,6 +377,20 @@ def test_a_key_that_no_header_can_carry_is_refused(complaint: Callable[..., str]
     said = complaint(SMALLEST, {"OPENAI_API_KEY": key})
     assert said.startswith("sluice.yaml:6: upstreams.main.api_key: ")
     assert key.strip() == "" or key.strip() not in said
+
+
+def test_without_secrets_a_vendors_key_may_be_missing_and_nothing_else(load: Load, tmp_path: Path) -> None:
+    """Who calls no vendor needs no key of one; all other variables are still asked for."""
+    upstream = 'api_key: "${OPENAI_API_KEY}", headers: {x-extra: "Bearer ${EXTRA}"}'
+    file = tmp_path / "sluice.yaml"
+    file.write_text(SMALLEST.replace('api_key: "${OPENAI_API_KEY}"', upstream))
+    main = load_config(file, {}, secrets=False).upstreams["main"]
+    assert (main.api_key, main.credential, main.headers) == (None, "OPENAI_API_KEY", {"x-extra": "Bearer "})
+    with pytest.raises(ConfigError, match="EXTRA is not set"):
+        load_config(file, {"OPENAI_API_KEY": KEY})
+    file.write_text(SMALLEST.replace("api.openai.com", "${HOST}"))
+    with pytest.raises(ConfigError, match="base_url: the environment variable HOST is not set"):
+        load_config(file, {}, secrets=False)
 
 
 def test_files_that_cannot_be_read(complaint: Callable[..., str], tmp_path: Path) -> None:

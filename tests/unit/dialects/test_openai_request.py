@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import orjson
 import pytest
 
@@ -90,3 +92,64 @@ def test_half_a_surrogate_pair_in_a_request_is_sent_on_as_valid_json() -> None:
     """A JavaScript client cut an emoji in two: vendors would refuse the whole request."""
     sent = parse({"model": "m", "messages": [{"role": "user", "content": "\ud83d"}]}).for_upstream("m")
     assert orjson.loads(sent)["messages"][0]["content"] == "\ufffd"
+
+
+NUMBERS = [
+    "123456789012345678901234567890",
+    "-9223372036854775809",
+    "18446744073709551616",
+    "0.1000000000000000055",
+    "12345678.1234567891",
+    "0.30000000000000001",
+    "1e400",
+    "-1E+400",
+    "1e-400",
+    "4.9406564584124654e-324",
+    "1.5E-320",
+    "NaN",
+    "-Infinity",
+    "100000000000000000000.00",
+]
+
+
+@pytest.mark.clause("Q1")
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("where", ['"n":%s', '"n": %s ', '"tools":[{"x":[1,%s]}]', '"stream_options":{"n":%s}'])
+def test_a_number_goes_on_as_it_was_written(number: str, where: str) -> None:
+    """What no double holds is the caller's and the vendor's business; only the model and the usage are ours."""
+    text = '{"model":"a","seed":1, ' + where % number + ',"messages":[{"content":"سلام"}],"stream":true}'
+    request = parse_chat_request(text.encode())
+    assert isinstance(request, ChatRequest)
+
+    sent = request.for_upstream("b").decode()
+    mine = json.loads(sent, parse_float=str, parse_constant=str, parse_int=str)
+    theirs = json.loads(text, parse_float=str, parse_constant=str, parse_int=str)
+    options = {**theirs.get("stream_options", {}), "include_usage": True}
+    assert mine == {**theirs, "model": "b", "stream_options": options}
+    assert list(mine)[:-1] == list(theirs) or list(mine) == list(theirs)
+
+
+@pytest.mark.clause("Q1")
+def test_long_numbers_beside_what_is_no_valid_json() -> None:
+    """Half a surrogate pair, a raw newline, a bad byte and a second `model` are mended; the number stays."""
+    text = b'\xef\xbb\xbf{"model":"a","n":0.1000000000000000055,"m":"x\\ud83d\ny\xff","model":"c"}'
+    request = parse_chat_request(text)
+    assert isinstance(request, ChatRequest)
+    assert request.model == "c"
+    assert request.for_upstream("b") == '{"model":"b","n":0.1000000000000000055,"m":"x�\\ny�"}'.encode()
+
+
+@pytest.mark.clause("Q1")
+def test_what_is_nested_too_deep_for_exact_numbers_still_goes_on() -> None:
+    """Beyond what the interpreter's stack holds, the fast parser's value is sent."""
+    text = b'{"model":"a","n":0.1000000000000000055,"x":' + b"[" * 1020 + b"]" * 1020 + b"}"
+    request = parse_chat_request(text)
+    assert isinstance(request, ChatRequest)
+    assert request.for_upstream("b").startswith(b'{"model":"b","n":0.1')
+
+
+@pytest.mark.clause("Q1")
+def test_a_byte_order_mark_before_the_body_is_not_part_of_it() -> None:
+    request = parse_chat_request(b'\xef\xbb\xbf{"model":"a"}')
+    assert isinstance(request, ChatRequest)
+    assert request.for_upstream("b") == b'{"model":"b"}'

@@ -92,8 +92,15 @@ def test_usage_stands_in_a_chunk_of_its_own() -> None:
             },
             {},
         ),
-        ({"completion_tokens": 2}, {}),
-        ({"prompt_tokens": "1", "completion_tokens": -2, "total_tokens": None}, {}),
+        ({"completion_tokens": 2}, {"prompt_tokens": 70, "total_tokens": 72, "estimated": True}),
+        (
+            {"prompt_tokens": "1", "completion_tokens": -2, "total_tokens": None},
+            {"prompt_tokens": 1, "completion_tokens": 80, "total_tokens": 81, "estimated": True},
+        ),
+        (
+            {"input_tokens": 5, "output_tokens": 3},
+            {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8},
+        ),
         (
             {"prompt_tokens": 1, "completion_tokens": 2, "completion_tokens_details": "x", "cost": 0.1},
             {"total_tokens": 3},
@@ -101,9 +108,9 @@ def test_usage_stands_in_a_chunk_of_its_own() -> None:
     ],
 )
 def test_usage_is_told_in_openais_terms(vendor: dict[str, object], told: dict[str, object]) -> None:
-    """Reasoning inside completion, a total always; everything else as the vendor said it."""
+    """Reasoning inside completion, a total always, ours where the vendor gave no count; the rest as it said it."""
     before = dict(vendor)
-    assert client_usage(vendor) == {**vendor, **told}
+    assert client_usage(vendor, Count(70, 80)) == {**vendor, **told}
     assert vendor == before, "the row keeps it verbatim"
 
 

@@ -224,6 +224,16 @@ def test_what_stands_behind_the_end_mark_is_not_looked_at() -> None:
         assert told([say("a"), STOP, last]).client == told([say("a"), STOP, END]).client
 
 
+@pytest.mark.clause("L2", "W4")
+def test_usage_behind_the_end_mark_is_the_vendors_usage() -> None:
+    """In the same read or in another; what else stands there is not looked at."""
+    usage = {"prompt_tokens": 4, "completion_tokens": 1, "total_tokens": 5}
+    late = chunk(usage=usage)
+    for reads in ([END + late], [END, late], [END, say("b"), late], [END + b"oops\n\n" + late]):
+        transcript = told([say("سلام"), STOP, *reads], STREAM)
+        assert (transcript.facts.vendor_usage, said(transcript)["text"]) == (usage, "سلام")
+
+
 @pytest.mark.clause("W5", "W6")
 @pytest.mark.parametrize(
     "stop", [Stop.CUT, Stop.IDLE, Stop.STALL, Stop.TOTAL, Stop.GONE, Stop.SHUTDOWN, Stop.AFTER_FINISH]

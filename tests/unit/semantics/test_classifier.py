@@ -171,7 +171,10 @@ def test_a_limit_without_a_hint_gets_a_short_wait_of_ours() -> None:
 
 
 @pytest.mark.clause("E")
-@pytest.mark.parametrize(("seconds", "retryable"), [("60", True), ("61", False)])
+@pytest.mark.parametrize(
+    ("seconds", "retryable"),
+    [("60", True), ("61", False), ("99999999999", False), ("Fri, 31 Dec 9999 23:59:59 GMT", False), ("1e3", False)],
+)
 def test_beyond_a_minute_nobody_is_asked_to_retry(seconds: str, retryable: bool) -> None:
     """At the limit and one above."""
     assert seen("openai", 429, error("Rate limit reached"), retry_after=seconds).retryable is retryable

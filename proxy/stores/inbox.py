@@ -1,0 +1,157 @@
+"""The inbox: answers that no rule knows, kept until somebody has written a rule for them (contract E).
+
+In: an `Observation` that only the fallback table could class. Out: one recording per distinct answer, as
+`<folder>/<vendor>/<status>-<phase>-<hash>.jsonl`, with keys, addresses and the request's own text taken out and at most
+16 KiB of it; when the same answer comes again only its file's time changes, so that `ls -t` shows what happens now.
+`sluice check-rules --recordings` reads the folder like any other. Never: hold a request up or fail it (all work is done
+by one thread, and what it cannot keep up with is dropped), write the request's messages, or grow without a bound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from proxy.canon.verdict import Observation, Phase
+from proxy.dialects.payload import encode_json
+from proxy.errors import ConfigError
+from proxy.semantics.scrub import scrub
+from proxy.stores.inbox_body import clean_body
+from proxy.stores.logs import Strike
+from proxy.stores.recordings import Obtained, Read, Recording, dump_recording
+
+log = structlog.get_logger(__name__)
+
+LIMIT_FILES: Final = 500
+MAX_BODY: Final = 16 * 1024
+ODD: Final = "no rule knows this answer"
+SIMULATED: Final = "x-sluice-simulated"
+# So much of an answer is looked at, and so many answers wait for the thread.
+_MAX_SEEN: Final = 64 * 1024
+_MAX_WAITING: Final = 64
+_HEADERS: Final = frozenset({"content-type", "retry-after", "x-should-retry"})
+# Ids and moments differ from one answer to the next: for the hash they are all the same.
+_WORD: Final = re.compile(r"[\w:.-]{8,}", re.ASCII)
+_ID_CHARS, _ID_DIGITS = 16, 4
+
+
+class Inbox:
+    """The inbox of one worker. Several workers, and several starts, share a folder."""
+
+    def __init__(self, folder: Path, secrets: Iterable[str], limit_files: int = LIMIT_FILES) -> None:
+        self._folder, self._limit_files = folder, limit_files
+        self._secrets = list(secrets)
+        self._strike = Strike(self._secrets)
+        # Its thread starts with the first answer that is kept.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="inbox")
+        self._free = threading.Semaphore(_MAX_WAITING)
+        self._told: set[str] = set()
+
+    def keep(self, observation: Observation, *, upstream: str, trace_id: str, at: float) -> None:
+        """Hands the answer to the thread and returns at once. `at` is unix time."""
+        if not self._free.acquire(blocking=False):
+            return self._tell_once("answers come faster than they can be kept", "")
+        body = observation.body or encode_json(observation.payload)
+        try:
+            self._thread.submit(
+                self._keep, replace(observation, body=body[:_MAX_SEEN], payload=None), upstream, trace_id, at
+            )
+        except RuntimeError:  # closed: the process ends
+            self._free.release()
+
+    def close(self) -> None:
+        """Writes what waits, and ends the thread. Blocks."""
+        self._thread.shutdown()
+
+    def _keep(self, observation: Observation, upstream: str, trace_id: str, at: float) -> None:
+        try:
+            self._write(self._as_recording(observation, upstream, trace_id, at), at)
+        except (OSError, ConfigError) as error:
+            self._tell_once("an answer that no rule knows could not be kept", str(error))
+        except Exception:  # whatever a vendor can send: it costs this one answer, never the thread
+            log.exception("an answer that no rule knows could not be kept", upstream=upstream, trace_id=trace_id)
+        finally:
+            self._free.release()
+
+    def _write(self, recording: Recording, at: float) -> None:
+        path = recording.path
+        if path.exists():
+            return os.utime(path, (at, at))
+        if sum(1 for _ in self._folder.glob("*/*.jsonl")) >= self._limit_files:
+            return self._tell_once("the inbox is full", f"{self._limit_files} files; look through them and delete them")
+        beside = path.with_name(f".{path.name}.{os.getpid()}")  # appears as a whole or not at all
+        try:
+            dump_recording(recording, beside, self._strike.secrets)
+            os.utime(beside, (at, at))
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        log.info("an answer that no rule knows was kept", file=str(path), basis=recording.basis)
+
+    def _as_recording(self, seen: Observation, upstream: str, trace_id: str, at: float) -> Recording:
+        # Twice: what cleaning cuts must not hide half of a key, and what it decodes may show one.
+        body = self._strike.clean(clean_body(self._strike.clean(seen.body), MAX_BODY))
+        body = _as_event(seen, body) if seen.phase in (Phase.FIRST, Phase.MID) else body
+        obtained: Obtained = "simulated" if SIMULATED in seen.headers else "captured"
+        vendor = re.sub(r"[^\w.-]", "_", seen.vendor)
+        name = f"{seen.status or 0}-{seen.phase}-{_fingerprint(seen, body)}"
+        moment = datetime.fromtimestamp(at, UTC)
+        return Recording(
+            path=self._folder / vendor / f"{name}.jsonl",
+            vendor=seen.vendor,
+            name=name,
+            obtained=obtained,
+            odd=ODD,
+            request={"method": "POST", "path": "/chat/completions"},
+            status=seen.status or 0,
+            headers=tuple(self._headers(seen)),
+            end="close",
+            reads=(Read(0.0, body),) if body else (),
+            expect={"phase": str(seen.phase)},
+            basis=f"upstream {upstream}, {moment.isoformat(timespec='seconds')}, trace {trace_id}",
+            at=moment.date().isoformat(),
+        )
+
+    def _headers(self, seen: Observation) -> Iterable[tuple[str, str]]:
+        for name, value in seen.headers.items():
+            if name in _HEADERS or name.startswith("x-ratelimit-"):
+                yield name, self._strike.clean(scrub(value, 200).encode()).decode()
+
+    def _tell_once(self, what: str, why: str) -> None:
+        """A full disk or a full folder is told once, not for each answer."""
+        if what not in self._told:
+            self._told.add(what)
+            log.warning(what, folder=str(self._folder), reason=why)
+
+
+def _fingerprint(seen: Observation, body: bytes) -> str:
+    """The same for the same answer, whatever its ids and times."""
+    told = _WORD.sub(_without_ids, body.decode("utf-8", "replace"))
+    return hashlib.sha256(f"{seen.vendor}\n{seen.status}\n{seen.phase}\n{told}".encode()).hexdigest()[:16]
+
+
+def _without_ids(word: re.Match[str]) -> str:
+    text = word[0]
+    is_id = len(text) >= _ID_CHARS and sum(character.isdigit() for character in text) >= _ID_DIGITS
+    is_moment = not any(character.isalpha() for character in text)
+    return "#" if is_id or is_moment else text
+
+
+def _as_event(seen: Observation, body: bytes) -> bytes:
+    """The event as it stood in its stream. In other framings the line is all there is."""
+    if "event-stream" not in seen.headers.get("content-type", "event-stream"):
+        return body + b"\n"
+    name = f"event: {scrub(seen.event, 80)}\n" if seen.event else ""
+    comments = "".join(f": {scrub(comment, 200)}\n" for comment in seen.comments[:4])
+    data = b"".join(b"data: %b\n" % line for line in body.split(b"\n"))
+    return f"{comments}{name}".encode() + data + b"\n"
