@@ -475,7 +475,7 @@ class Answer:
         for field, texts in choice.texts.items():
             text = whole_text("".join(texts))
             if field == "content" and choice.fence is not None:
-                text = choice.stripped = choice.fence.feed(text) + choice.fence.finish()
+                text = choice.stripped = choice.fence.whole(text)
             pieces.append(text)
         pieces.extend(part for call in choice.tools.calls for part in (call.name, *call.arguments))
 

@@ -286,8 +286,8 @@ class Pipeline:
                 self._keep_aside(parsed.data)
 
     def _after_mark(self) -> None:
-        """The answer ends here, but some relays send its usage behind the mark: that alone is waited for, until the body
-        ends or `after_finish` passes."""
+        """The answer ends here, but some relays send its usage behind the mark: that alone is waited for, until the
+        body ends or `after_finish` passes."""
         self.over = not self._answer.finished or self.facts.vendor_usage is not None
         self._aside_at_mark = self._said_aside()
         self._plain, self._run, self._learnings = None, None, 0

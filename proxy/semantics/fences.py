@@ -15,9 +15,11 @@ from enum import Enum, auto
 
 _MAX_HEAD = 64  # enough for an opening line; blanks after it are waited through no further
 _MAX_TICKS = 64  # no fence is longer; what is, was made to be held
-_OPENING = r"`{3,16}[ \t]{0,8}[A-Za-z0-9_+-]{0,32}[ \t]{0,8}"
+_OPENING = r"(?:`{3,16}|~{3,16})[ \t]{0,8}[A-Za-z0-9_+-]{0,32}[ \t]{0,8}"
 _OPEN = re.compile(_OPENING + r"\r?\n?")
-_MAY_OPEN = re.compile(rf"(?:`{{0,16}}|{_OPENING}(?:\r?\n)?\s*)\Z")
+_SOME_FENCE = re.compile(r"^\s*(?:`{3}|~{3})", re.MULTILINE)
+_MAY_OPEN = re.compile(rf"(?:`{{0,16}}|~{{0,16}}|{_OPENING}(?:\r?\n)?\s*)\Z")
+_TICKS = "`~"
 _JSON_BEGINS = frozenset('{["-tfn0123456789')
 
 
@@ -38,6 +40,15 @@ class FenceStrip:
         self._held: list[str] = []  # HEAD: the blanks before it; FENCED: what may be the closing fence
         self.repaired = False
 
+    def whole(self, text: str) -> str:
+        """The same for an answer that is known to its end: where words or another fence follow, nothing is removed, for
+        there the fence is not around the answer. (No line of JSON begins with a fence.)"""
+        stripped = self.feed(text) + self.finish()
+        if self.repaired and _SOME_FENCE.search(stripped):
+            self.repaired = False
+            return text
+        return stripped
+
     @property
     def decided(self) -> bool:
         return self._state is not _State.HEAD
@@ -56,7 +67,7 @@ class FenceStrip:
         self._held, self._head = [], ""
         if self._state is _State.FENCED:
             bare = held.rstrip()
-            inner = bare.rstrip("`")
+            inner = bare.rstrip(_TICKS)
             return inner.rstrip() if len(bare) - len(inner) >= 3 else held
         self._state = _State.PLAIN
         return held
@@ -92,7 +103,7 @@ class FenceStrip:
 def _start_of_closing(text: str) -> int:
     """Where the end of the text begins that would be dropped if nothing came after it but blanks and backticks."""
     bare = text.rstrip()
-    inner = bare.rstrip("`")
+    inner = bare.rstrip(_TICKS)
     ticks = len(bare) - len(inner)
     if ticks > _MAX_TICKS or (0 < ticks < 3 and len(bare) < len(text)):
         return len(bare)

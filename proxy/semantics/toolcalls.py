@@ -108,9 +108,8 @@ class ToolCalls:
             call.arguments.clear()
             call.forget()
             call.waits = False
-        elif call.arguments and arguments.strip()[:1] in ("{", "[") and call.may_be_whole():
-            if arguments.strip() == "".join(call.arguments).strip():
-                return ""
+        elif _begins_json(arguments) and call.may_be_whole() and arguments.strip() == "".join(call.arguments).strip():
+            return ""
         call.arguments.append(arguments)
         return arguments
 
@@ -136,3 +135,7 @@ class ToolCalls:
             and call.arguments
             and (fragment.name != call.name or call.may_be_whole())
         )
+
+
+def _begins_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")

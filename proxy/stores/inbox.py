@@ -3,7 +3,7 @@
 In: an `Observation` that only the fallback table could class. Out: one recording per distinct answer, as
 `<folder>/<vendor>/<status>-<phase>-<hash>.jsonl`, with keys, addresses and the request's own text taken out and at most
 16 KiB of it; when the same answer comes again only its file's time changes, so that `ls -t` shows what happens now.
-`sluice check-rules --recordings` reads the folder like any other. Never: hold a request up or fail it (all work is done
+Moved to `recordings/` it is the evidence of a rule. Never: hold a request up or fail it (all work is done
 by one thread, and what it cannot keep up with is dropped), write the request's messages, or grow without a bound.
 """
 

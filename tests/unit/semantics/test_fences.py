@@ -139,3 +139,20 @@ def test_blanks_without_end_cost_no_more_than_their_length(before: str, delta: s
 
     assert time.process_time() - begun < 1.0
     assert len(out) <= len(before) + 40_000 * len(delta)
+
+
+@pytest.mark.clause("C4")
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('~~~json\n{"شهر": "تهران"}\n~~~', '{"شهر": "تهران"}'),
+        ('```json\n{"a": 1}\n```\nHope this helps!', None),
+        ('```json\n{"a": 1}\n```\n\n```json\n{"b": 2}\n```', None),
+        ('```json\n{"a": 1', '{"a": 1'),
+        ('```\n{"code": "```x```"}\n```\n', '{"code": "```x```"}'),
+    ],
+)
+def test_a_whole_answer_is_stripped_only_of_a_fence_around_it(text: str, answer: str | None) -> None:
+    """Words or another fence behind the closing one: nothing is removed, for half a repair is none."""
+    strip = FenceStrip()
+    assert (strip.whole(text), strip.repaired) == (text if answer is None else answer, answer is not None)
