@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from proxy.config import LedgerSettings
@@ -17,14 +18,20 @@ from proxy.stores.ledger_sql import is_sqlite, sqlite_path
 
 def make_ready(ledger: LedgerSettings, config_file: str) -> None:
     """Makes the folders of the SQLite file and of the journals, and writes in both to see that it can be done."""
+    if is_sqlite(ledger.url):
+        database = Path(sqlite_path(ledger.url))
+        with _told(config_file, "ledger.url", database):
+            _prove_folder(database.parent)
+            if database.exists():
+                _prove_file(database)
+    with _told(config_file, "ledger.journal_dir", ledger.journal_dir):
+        _prove_folder(ledger.journal_dir)
+
+
+@contextlib.contextmanager
+def _told(config_file: str, key: str, place: Path) -> Iterator[None]:
     try:
-        if is_sqlite(ledger.url):
-            key, place = "ledger.url", Path(sqlite_path(ledger.url))
-            _prove_folder(place.parent)
-            if place.exists():
-                _prove_file(place)
-        key, place = "ledger.journal_dir", ledger.journal_dir
-        _prove_folder(place)
+        yield
     except OSError as problem:
         reason = f"{place} cannot be written: {problem.strerror}"
         what_to_do = "name another place, or let the proxy's user write there"

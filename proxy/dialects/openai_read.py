@@ -183,6 +183,8 @@ class OpenAIReader:
         clean = clean and role in (None, "assistant")
         calls = body.get("tool_calls")
         tools: list[ToolFragment] | None = None
+        if isinstance(calls, dict) and calls:
+            calls, clean = [calls], False
         if isinstance(calls, list) and calls:
             tools = [_fragment(c) for c in calls if isinstance(c, dict)]
             clean = clean and len(tools) == len(calls)

@@ -237,6 +237,7 @@ class Answer:
             for fragment, call, _ in placed:
                 if call is choice.pending and fragment.name:
                     call.grow(fragment.name)
+                    fragment.name = None
             if placed and not texts and all(call is choice.pending and not f.arguments for f, call, _ in placed):
                 keep.add(CALL)
             self._release(choice, choice.held(keep))

@@ -688,6 +688,17 @@ def test_a_name_in_pieces_is_told_whole(names: list[str]) -> None:
     assert len(named) == 1, "some clients take the last name they see, not the joined one"
 
 
+@pytest.mark.clause("W4")
+def test_the_last_piece_of_a_name_may_come_with_arguments() -> None:
+    """And one call may come without the list around it."""
+    begun = chunk({"tool_calls": {"index": 0, "id": "c", "function": {"name": "get_", "arguments": ""}}})
+    rest = chunk({"tool_calls": [{"index": 0, "function": {"name": "天气", "arguments": '{"v":1}'}}]})
+
+    transcript = told([begun, rest, chunk({}, "tool_calls"), END])
+
+    assert said(transcript)["tool_calls"] == [{"id": "c", "name": "get_天气", "arguments": '{"v":1}'}]
+
+
 @pytest.mark.clause("W2")
 def test_a_name_whose_rest_comes_late_is_told_in_pieces() -> None:
     """A call's beginning waits as long as a tail, no longer; joined by its index the name is the same."""
