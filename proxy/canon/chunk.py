@@ -74,11 +74,13 @@ class Chunk:
 
 @dataclass(slots=True)
 class ErrorSeen:
-    """A payload that speaks of an error; the rules decide what it means. `chunk` is what else it carried."""
+    """A payload that speaks of an error; the rules decide what it means. `chunk` is what else it carried. `is_vague`:
+    it has words but no sign of an error, so it is one only if a rule knows it."""
 
     payload: object
     data: bytes
     chunk: Chunk | None = None
+    is_vague: bool = False
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ class OpenAIReader:
     def read(self, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
         """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
         if data == b"[DONE]":
-            return EndMark()
+            return EndMark() if event != "error" else ErrorSeen(None, data)
         try:
             value: object = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -118,7 +118,7 @@ class OpenAIReader:
         if isinstance(value.get("usage"), dict) and not is_empty(value["usage"]):
             return self._chunk(value, [], None)
         if speaks_of_error(value):
-            return ErrorSeen(value, data)
+            return ErrorSeen(value, data, is_vague=not is_error(value))
         return Heartbeat({k: v for k, v in value.items() if k not in ("type", *_ENVELOPE) and not is_empty(v)})
 
     def _chunk(self, value: dict[str, object], choices: list[object], wire: bytes | None) -> Chunk:
@@ -195,6 +195,11 @@ class OpenAIReader:
 
 
 def speaks_of_error(value: Mapping[str, object]) -> bool:
+    """Is this object without choices an error, or has it at least words where errors have theirs?"""
+    return is_error(value) or any(value.get(k) for k in _ERROR_WORDS if isinstance(value.get(k), str | list | dict))
+
+
+def is_error(value: Mapping[str, object]) -> bool:
     """Is this object without choices an error, by any of the family's habits?"""
     if value.get("error") or value.get("object") == "error" or value.get("type") == "error" or value.get("errors"):
         return True
@@ -203,9 +208,7 @@ def speaks_of_error(value: Mapping[str, object]) -> bool:
     if any(value.get(k) not in _NO_ERROR for k in _ERROR_CODES if isinstance(value.get(k), str | int)):
         return True
     nested = as_mapping(value.get("Response")) or as_mapping(value.get("ResponseMetadata"))
-    if nested.get("Error"):
-        return True
-    return any(value.get(k) for k in _ERROR_WORDS if isinstance(value.get(k), str | list | dict))
+    return bool(nested.get("Error"))
 
 
 def _bad_base_response(value: Mapping[str, object]) -> bool:

@@ -29,7 +29,7 @@ from proxy.canon.chunk import (
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count
 from proxy.canon.verdict import Observation, Phase, Verdict
-from proxy.dialects.openai_read import OpenAIReader, speaks_of_error
+from proxy.dialects.openai_read import OpenAIReader, is_error, speaks_of_error
 from proxy.dialects.openai_run import PlainShape, TextRun
 from proxy.dialects.openai_write import ChatWriter, error_body
 from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, parse_json
@@ -267,6 +267,10 @@ class Pipeline:
                 self.facts.events_in += 1
                 self._chunk(parsed, now)
                 self._learn(parsed)
+            case ErrorSeen() if parsed.is_vague and not self._knows(parsed, frame):
+                self.facts.events_in += 1
+                self.facts.heartbeats += 1
+                self._keep_aside(parsed.data)
             case ErrorSeen():
                 self.facts.events_in += 1
                 finish = None
@@ -284,6 +288,11 @@ class Pipeline:
                 self._heartbeat(parsed.notes)
             case Malformed():
                 self._keep_aside(parsed.data)
+
+    def _knows(self, seen: ErrorSeen, frame: Frame) -> bool:
+        """Does a rule know these words? `{"message": "processing"}` is only talk."""
+        phase = Phase.MID if self._answer.said else Phase.FIRST
+        return self._verdict_of(phase, seen.payload, seen.data, frame.event).mapped
 
     def _after_mark(self) -> None:
         """The answer ends here, but some relays send its usage behind the mark: that alone is waited for, until the
@@ -555,7 +564,9 @@ class Pipeline:
         named = text.lstrip().startswith(b"error:")
         payload = _json_or_none(text.lstrip().removeprefix(b"error:").strip())
         verdict = self._verdict_of(Phase.END, payload, text)
-        if named or (isinstance(payload, dict) and speaks_of_error(payload)):
+        if named or (isinstance(payload, dict) and is_error(payload)):
+            return verdict
+        if not self._answer.finished and isinstance(payload, dict) and speaks_of_error(payload):
             return verdict
         return verdict if verdict.mapped and not self._answer.finished else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -57,10 +58,16 @@ def test_a_place_that_cannot_be_written_is_one_line_and_exit_code_two(
     )
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-def test_a_read_only_folder_is_refused(serve: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
-    """The system's own reason is told."""
-    (tmp_path / "locked").mkdir(mode=0o500)
+def test_a_read_only_folder_is_refused(
+    serve: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's own reason is told. (It is put in its mouth: nothing is read-only to root, who may run this.)"""
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("proxy.cli.ledger_place.tempfile.TemporaryFile", refuse)
+    (tmp_path / "locked").mkdir()
     code, said = serve("locked/ledger.db")
     assert (code, said) == (
         2,
