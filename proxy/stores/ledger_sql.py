@@ -7,6 +7,7 @@ whatever the driver raises. No ORM and no SQLAlchemy here: this runs for every a
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def connect_raw(url: str, *, read_only: bool = False) -> Any:
         place = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}" if path else ""
         lite = sqlite3.connect(place, uri=bool(path), timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         if not read_only:
-            lite.execute("PRAGMA journal_mode=WAL")
+            _begin_wal(lite)
             lite.execute("PRAGMA synchronous=FULL")
         return lite
     import psycopg  # 0.15 s that an SQLite ledger does not need
@@ -58,6 +59,22 @@ def connect_raw(url: str, *, read_only: bool = False) -> Any:
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.execute("SET default_transaction_read_only = on" if read_only else "SET synchronous_commit = on")
     return connection
+
+
+def _begin_wal(lite: sqlite3.Connection) -> None:
+    """Several workers may meet over a new file, and SQLite does not wait its busy time for this: it says at once that
+    the file is locked. Once it is in WAL mode, asking again changes nothing and never fails."""
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            lite.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                lite.close()
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _driver_error(url: str) -> type[Exception]:
