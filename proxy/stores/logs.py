@@ -128,9 +128,6 @@ class AttemptLog:
     def __init__(self) -> None:
         self._log = structlog.get_logger()
 
-    def opened(self, upstream: str) -> None:
-        """Nothing to say yet."""
-
     def closed(self, open_row: AttemptOpen, row: AttemptClose, facts: Facts, added_delay_s: float) -> None:
         self._log.info(
             "attempt",

@@ -1,8 +1,8 @@
 """One coarse timer for every deadline of every stream of a worker: no timer, task or future per event.
 
-Deadlines of seconds are looked at ten times a second. Held tails (contract W3) fall due in the order in which they were
-held, because `hold_ms` is the same for all, so a queue and one timer for its head are enough. The timer stops when
-nothing is registered. Calls are synchronous: what is due decides for itself whether it can be served now.
+Deadlines of seconds are looked at five times a second. Held tails (contract W3) fall due in the order in which they
+were held, because `hold_ms` is the same for all, so a queue and one timer for its head are enough. The timer stops
+when nothing is registered. Calls are synchronous: what is due decides for itself whether it can be served now.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-_PERIOD_S = 0.1
+_PERIOD_S = 0.2
 _HOLD_GRAIN_S = 0.005
 
 
