@@ -561,6 +561,8 @@ class Pipeline:
         text = self._said_aside() if self._aside_at_mark is None else self._aside_at_mark
         if not text:
             return None
+        if b'"choices"' in text and b'"delta"' in text:  # an event behind a stray byte: what it said is lost
+            return verdicts.malformed(self.facts.upstream_status)
         named = text.lstrip().startswith(b"error:")
         payload = _json_or_none(text.lstrip().removeprefix(b"error:").strip())
         verdict = self._verdict_of(Phase.END, payload, text)

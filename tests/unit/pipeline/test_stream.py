@@ -708,3 +708,12 @@ def test_a_name_whose_rest_comes_late_is_told_in_pieces() -> None:
     transcript = run([begun, rest, chunk({}, "tool_calls"), END], STREAM, times=[0.0, 1.0, 1.0, 1.0])
 
     assert said(transcript)["tool_calls"] == [{"id": "c", "name": "get_время", "arguments": "{}"}]
+
+
+@pytest.mark.clause("W5")
+def test_an_event_behind_a_stray_byte_is_not_lost_without_a_word() -> None:
+    """A NUL before `data:` makes an unknown line of it; the answer is then not whole, finish or no finish."""
+    transcript = told([say("سلام "), b"\x00" + say("دنیا"), STOP, END])
+
+    assert (transcript.closing.ending, transcript.facts.error_code) == (Ending.VENDOR_ERROR, "malformed_event")
+    assert not transcript.is_done
