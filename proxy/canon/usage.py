@@ -1,18 +1,8 @@
-"""Usage in OpenAI's terms (contract W4): prompt includes cached, completion includes reasoning. And our own count."""
+"""Our own count of a request and its answer (contract L2)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """A vendor's figures after normalising, in tokens; None where the vendor did not say."""
-
-    prompt: int | None = None
-    completion: int | None = None
-    cached: int | None = None
-    reasoning: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import orjson
 
 from proxy.canon.chunk import (
     NOTHING,
+    TEXT_FIELDS,
     Chunk,
     Delta,
     EndMark,
@@ -42,7 +43,6 @@ _CHOICE = frozenset(("index", "delta", "message", "text", "finish_reason", "logp
 _DELTA = frozenset(("role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"))
 _PLAIN_DELTA = frozenset(("content",))
 _PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
-_TEXTS = ("reasoning_content", "reasoning", "content", "refusal")
 _FRAGMENT = frozenset(("index", "id", "type", "function"))
 # A byte order mark may stand before every event of a relay that opens its output anew for each.
 _PREFIXES = re.compile(rb"(?:\xef\xbb\xbf|data:|\s)+(?=[^\s])")
@@ -233,7 +233,7 @@ def _texts(body: dict[str, object]) -> tuple[dict[str, str], bool]:
     """The non-empty texts of a delta, and whether each was a string or null."""
     texts: dict[str, str] = {}
     clean = True
-    for name in _TEXTS:
+    for name in TEXT_FIELDS:
         text = body.get(name)
         if type(text) is str:
             if text:

@@ -118,10 +118,6 @@ class Intake:
             case _:
                 return []
 
-    def whole(self) -> bool:
-        """Did a compressed body end where its format says it should?"""
-        return self._inflater is None or self._inflater.finish()
-
     def _first(self, data: bytes) -> list[Frame]:
         self._kept += data
         head = data.lstrip(_BLANK)

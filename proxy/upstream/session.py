@@ -83,10 +83,6 @@ class Exchange:
         self.interrupt(stop)
         self._response.close()
 
-    @property
-    def at_end(self) -> bool:
-        return self._content.is_eof() or self._content.exception() is not None
-
     def close(self) -> None:
         """Give the connection back if the answer was read to its end, else close it (contract W8)."""
         if self._content.is_eof() and self._content.exception() is None:

@@ -717,3 +717,56 @@ def test_an_event_behind_a_stray_byte_is_not_lost_without_a_word() -> None:
 
     assert (transcript.closing.ending, transcript.facts.error_code) == (Ending.VENDOR_ERROR, "malformed_event")
     assert not transcript.is_done
+
+
+@pytest.mark.clause("E", "W6")
+def test_an_error_inside_one_choice_is_an_error() -> None:
+    """OpenRouter says which provider failed in the choice; its words reach the rules and the client."""
+    inner = {"code": 502, "message": "Provider disconnected"}
+    failed = event(
+        {**HEAD, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": inner}]}
+    )
+
+    transcript = told([say("سلام"), failed, END])
+
+    assert transcript.closing.ending is Ending.VENDOR_ERROR
+    assert "Provider disconnected" in transcript.client.decode()
+    assert not transcript.is_done
+
+
+@pytest.mark.clause("W4")
+def test_older_completions_say_their_text_without_a_delta() -> None:
+    """`choices[].text`, as a relay of the old API sends it."""
+    old = event({**HEAD, "choices": [{"index": 0, "text": "你好", "finish_reason": None}]})
+
+    assert said(told([old, STOP, END]))["text"] == "你好"
+
+
+@pytest.mark.clause("W4")
+def test_log_probabilities_alone_make_no_empty_event() -> None:
+    """They go out with the text that follows; no delta is empty (`told` looks)."""
+    alone = event({**HEAD, "choices": [{"index": 0, "delta": {}, "logprobs": {"content": [1]}, "finish_reason": None}]})
+
+    transcript = told([say("a"), alone, say("b"), STOP, END])
+
+    probs = [c["logprobs"] for p in transcript.payloads for c in p["choices"] if c.get("logprobs")]  # type: ignore[attr-defined]  # JSON
+    assert probs == [{"content": [1]}]
+
+
+@pytest.mark.clause("W4")
+def test_a_plain_answer_has_no_error_key() -> None:
+    """Relays write `"error": null` into every body, and clients look for the key."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "नमस्ते"}, "finish_reason": "stop"}
+    body = orjson.dumps({**HEAD, "object": "chat.completion", "choices": [choice], "error": None})
+
+    assert "error" not in told([body], PLAIN).body
+
+
+@pytest.mark.clause("W5", "E")
+def test_an_error_event_is_one_whatever_it_says_and_talk_is_none() -> None:
+    """`event: error` before `[DONE]` fails the answer; `{"message": "processing"}`, which no rule knows, does not."""
+    failed = told([say("a"), STOP, b"event: error\n" + END])
+    talked = told([event({"message": "processing"}), say("a"), STOP, END])
+
+    assert (failed.closing.ending, talked.closing.ending) == (Ending.VENDOR_ERROR, Ending.COMPLETED)
+    assert talked.facts.heartbeats == 1
