@@ -21,11 +21,14 @@ from yarl import URL
 
 from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
+from proxy.dialects.base import VendorDialect
+from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.errors import ConfigError, RuleError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
+from proxy.semantics.rule import VendorProfile
 from proxy.semantics.ruleset import RuleSet
 from proxy.server.handlers import Routes
 from proxy.server.identity import Keys
@@ -40,6 +43,7 @@ from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
 from proxy.upstream.clock import Clock
 from proxy.upstream.pump import PromptCount, Services
 from proxy.upstream.session import Session, Timeouts
+from proxy.upstream.signing import signer_of
 from proxy.upstream.tasks import Tasks
 from proxy.wire.hold import Boundary
 
@@ -47,7 +51,6 @@ log = structlog.get_logger()
 
 _BACKLOG = 4096
 _TELL_S = 0.05
-_DIALECTS = ("openai",)
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key")
@@ -276,31 +279,37 @@ def check_dialects(settings: Settings, rules: RuleSet) -> None:
         if chosen not in offered:
             reason = f"upstreams.{name}.dialect: {one.vendor} speaks {', '.join(offered)}, not {chosen}"
             raise ConfigError("configuration", None, reason)
-        if chosen not in _DIALECTS:
-            reason = f"upstreams.{name}: the dialect {chosen} is not built yet, only {', '.join(_DIALECTS)}"
+        if chosen not in VENDOR_DIALECTS:
+            reason = f"upstreams.{name}: the dialect {chosen} is not built, only {', '.join(VENDOR_DIALECTS)}"
             raise ConfigError("configuration", None, reason)
 
 
 def routes(settings: Settings, rules: RuleSet) -> dict[str, Target]:
     """Each alias with the upstream that serves it."""
-    upstreams = {name: upstream(one, rules.profile(one.vendor).key_header) for name, one in settings.upstreams.items()}
+    upstreams = {name: upstream(one, rules.profile(one.vendor)) for name, one in settings.upstreams.items()}
     return {
         alias: Target(upstreams[targets[0].upstream], targets[0].model) for alias, targets in settings.models.items()
     }
 
 
-def upstream(settings: UpstreamSettings, key_header: str | None) -> Upstream:
+def upstream(settings: UpstreamSettings, profile: VendorProfile) -> Upstream:
     """One vendor account as the session calls it."""
-    base = URL(settings.base_url)
-    headers = dict(settings.headers)
+    dialect = VENDOR_DIALECTS[settings.dialect or profile.dialect]
+    base, headers = URL(settings.base_url), dict(settings.headers)
+    signer = None
     if settings.api_key is not None:
         key = settings.api_key.reveal()
-        headers |= {key_header: key} if key_header is not None else {"authorization": f"Bearer {key}"}
+        signer = signer_of(dialect.signing, key, base, settings.region) if dialect.signing is not None else None
+        if signer is None:
+            base, headers = _with_key(key, dialect, profile.key_header, base, headers)
     deadlines = settings.deadlines
     return Upstream(
         name=settings.name,
         vendor=settings.vendor,
-        url=base.with_path(base.path.rstrip("/") + "/chat/completions", keep_query=True),
+        base=base,
+        dialect=dialect,
+        signer=signer,
+        drops=settings.unsupported == "drop",
         headers={"user-agent": "sluice", **{name.lower(): value for name, value in headers.items()}},
         credential=settings.credential,
         secret=_key_of(settings),
@@ -314,6 +323,16 @@ def upstream(settings: UpstreamSettings, key_header: str | None) -> Upstream:
         ),
         drain=settings.on_client_gone == "drain",
     )
+
+
+def _with_key(
+    key: str, dialect: VendorDialect, key_header: str | None, base: URL, headers: dict[str, str]
+) -> tuple[URL, dict[str, str]]:
+    """Our key where the vendor wants it: its rule file says so, or else its dialect."""
+    if key_header is None and dialect.key_query is not None:
+        return base.update_query({dialect.key_query: key}), headers
+    place = key_header or dialect.key_header
+    return base, headers | ({place: key} if place is not None else {"authorization": f"Bearer {key}"})
 
 
 def shaping(settings: Settings) -> Shaping:

@@ -16,8 +16,8 @@ from proxy.canon.chunk import Chunk, Delta, EndMark, ErrorSeen, Heartbeat, Malfo
 from proxy.canon.ending import Stop
 from proxy.canon.usage import Count
 from proxy.cli.trace import Step, show
-from proxy.dialects.openai_read import OpenAIReader
 from proxy.dialects.payload import encode_json
+from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.metering.meter import prompt_text
 from proxy.metering.tokens import load_counter
 from proxy.pipeline.stream import Pipeline
@@ -40,11 +40,13 @@ class Stages:
         options = self._request.get("stream_options")
         usage = isinstance(options, dict) and options.get("include_usage") is True
         vendor = recording.vendor if recording.vendor in rules.vendors else _ANY_VENDOR
-        setup = Setup(rules.profile(vendor), "trace", recording.name, "0" * 32, "trace", 0.0)
+        profile = rules.profile(vendor)
+        dialect = recording.dialect or profile.dialect
+        setup = Setup(profile, "trace", recording.name, "0" * 32, "trace", 0.0, dialect=dialect, sent=self._request)
         self._recording = recording
-        self._pipeline = Pipeline(setup, Asked(bool(self._request.get("stream")), usage))
+        self._pipeline = Pipeline(setup, Asked(recording.asks_stream, usage))
         self._pipeline.head(recording.status, dict(recording.headers))
-        self._reader = OpenAIReader()
+        self._reader = VENDOR_DIALECTS[dialect].reader(self._request)
         self._reads = list(recording.reads)
 
     def __call__(self, frames: list[Frame] | None, now: float) -> Iterable[Step]:

@@ -121,6 +121,8 @@ class _Loading:
             after_finish_s=chosen.after_finish_s,
             retries=chosen.retries,
             on_client_gone=chosen.on_client_gone,
+            unsupported=chosen.unsupported,
+            region=section.region,
             headers=section.headers,
         )
 

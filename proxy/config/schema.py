@@ -174,6 +174,7 @@ class DefaultsSection(Section):
     retries: Annotated[Whole, AfterValidator(_no_retries)] = 0
     on_client_gone: Literal["cancel", "drain"] = "cancel"
     continuation: ContinuationSection = ContinuationSection()
+    unsupported: Literal["refuse", "drop"] = "refuse"
 
 
 class UpstreamSection(DefaultsSection):
@@ -182,6 +183,7 @@ class UpstreamSection(DefaultsSection):
     api_key: Annotated[str, AfterValidator(_api_key)] | None = None
     credential: Label | None = None
     dialect: NonEmpty | None = None
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
     headers: Annotated[dict[str, str], AfterValidator(_headers)] = {}
 
 

@@ -15,6 +15,7 @@ AuthMode = Literal["none", "keys"]
 Boundary = Literal["scalar", "grapheme", "strict"]
 JsonRepair = Literal["none", "fences"]
 OnClientGone = Literal["cancel", "drain"]
+Unsupported = Literal["refuse", "drop"]
 
 DEFAULT_CREDENTIAL: Final = "default"
 _MIB: Final = 1 << 20
@@ -91,7 +92,9 @@ class Deadlines:
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
     """One vendor account. `base_url` has no slash at its end and may carry a query; `credential` is the key's name in
-    the ledger, never the key; `headers` go with every request and may hold a secret."""
+    the ledger, never the key; `headers` go with every request and may hold a secret; `unsupported` says what becomes of
+    that part of a request which the vendor's grammar cannot express; `region` is for vendors whose requests are signed
+    for one."""
 
     name: str
     vendor: str
@@ -103,6 +106,8 @@ class UpstreamSettings:
     after_finish_s: float = 2.0
     retries: int = 0
     on_client_gone: OnClientGone = "cancel"
+    unsupported: Unsupported = "refuse"
+    region: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ToolFragment
-from proxy.canon.usage import Count
-from proxy.dialects.openai_body import completion_choice, patch_completion
-from proxy.dialects.openai_run import PlainShape
-from proxy.dialects.openai_write import ChatWriter, client_usage, estimated_usage
+from proxy.canon.usage import Count, Usage
+from proxy.dialects.base import Reader, Writer
+from proxy.dialects.openai.body import completion_choice
+from proxy.dialects.openai.run import PlainShape
 from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
 from proxy.pipeline.choice import CALL, Choice, Key
@@ -31,10 +31,14 @@ _STATE_BYTES = 1024  # what the state of a choice or of a tool call takes
 
 class Answer:
     """`feed` takes deltas in order; `take` gives what may be written. `said`: anything but a finish has come;
-    `frame_bytes`: the size of the frame that is being read, for the limit on what must be kept of it."""
+    `spoke_on`: more came behind a finish; `frame_bytes`: the size of the frame that is being read, for the limit on
+    what must be kept of it. `is_native`: the vendor's family is the client's."""
 
-    def __init__(self, setup: Setup, asked: Asked, writer: ChatWriter, facts: Facts) -> None:
-        self._setup, self._asked, self._writer, self._facts = setup, asked, writer, facts
+    def __init__(
+        self, setup: Setup, asked: Asked, reader: Reader, writer: Writer, facts: Facts, *, is_native: bool
+    ) -> None:
+        self._setup, self._asked, self._facts = setup, asked, facts
+        self._reader, self._writer, self._is_native = reader, writer, is_native
         self._choices: dict[int, Choice] = {}
         self._out: list[bytes] = []
         self._waiting: list[_Event] | None = []  # None once committed
@@ -46,6 +50,7 @@ class Answer:
         self._may_hold = False
         self._plain_choice: Choice | None = None  # choice 0, while nothing but its text is being said
         self.said = False
+        self.spoke_on = False
 
     # ---- what is asked of it -------------------------------------------------------------------------------------
 
@@ -112,6 +117,7 @@ class Answer:
         self._plain_choice = None
         progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
         if progress:
+            self.spoke_on = self.spoke_on or choice.finish is not None
             self._receive(delta)
             choice.seen.update(delta.texts)
             if "function_call" in delta.extra:
@@ -316,20 +322,22 @@ class Answer:
             self._encode(one)
 
     def _encode(self, one: _Event) -> None:
-        self._facts.events_out += 1
         if one.wire is not None and one.chunk is not None and self._writer.is_mine(one.chunk):
+            self._facts.events_out += 1
             self._out.append(event(one.wire))
-        else:
-            self._out.append(
-                self._writer.event(
-                    one.chunk,
-                    one.choice,
-                    one.fields,
-                    finish=one.finish,
-                    logprobs=one.logprobs,
-                    choice_extra=one.choice_extra,
-                )
-            )
+            return
+        written = self._writer.event(
+            one.chunk,
+            one.choice,
+            one.fields,
+            finish=one.finish,
+            word=one.word,
+            logprobs=one.logprobs,
+            choice_extra=one.choice_extra,
+        )
+        if written:
+            self._facts.events_out += written.count(b"\n\n")  # which JSON cannot hold
+            self._out.append(written)
 
     def commit(self) -> None:
         """Identity is settled: encode what waited."""
@@ -498,14 +506,20 @@ class Answer:
         is_stripped = choice.fence is not None and choice.fence.repaired
         logprobs = choice.take_logprobs(None) if not is_stripped else None  # those of a fence go with the fence
         wire = wire if logprobs is None else None
-        self._emit(_Event(chunk, choice.index, {}, logprobs, extra, wire, choice.finish))
+        word = delta.finish if delta is not None else None
+        self._emit(_Event(chunk, choice.index, {}, logprobs, extra, wire, choice.finish, word))
 
-    def usage_event(self, count: Count) -> bytes:
-        return self._writer.usage_event(self._usage(count))
+    def seal(self, count: Count) -> bytes:
+        """What stands for `[DONE]`, with the usage before it if that was asked for."""
+        usage, native = self._usage()
+        return self._writer.seal(usage, native, count, wanted=self._asked.usage)
 
-    def _usage(self, count: Count) -> dict[str, object]:
+    def _usage(self) -> tuple[Usage, Mapping[str, object] | None]:
+        """What the vendor reported, and its own object where the client knows its form."""
         vendor = self._facts.vendor_usage
-        return client_usage(vendor, count) if vendor is not None else estimated_usage(count)
+        if vendor is None:
+            return Usage(), None
+        return self._reader.usage(vendor), vendor if self._is_native else None
 
     # ---- one body ------------------------------------------------------------------------------------------------
 
@@ -516,13 +530,13 @@ class Answer:
     def body(self, count: Count) -> bytes:
         """The whole answer as one chat.completion."""
         self._writer.settle()
-        usage = self._usage(count)
-        finishes = {index: choice.finish or "stop" for index, choice in self._choices.items()}
-        if self._body is not None:
-            return patch_completion(self._body, self._writer, finishes, usage, self._content_of, self._setup.seed)
+        usage, native = self._usage()
+        if self._body is not None and self._is_native:
+            finishes = {index: choice.finish or "stop" for index, choice in self._choices.items()}
+            return self._writer.patch(self._body, finishes, usage, native, count, self._content_of, self._setup.seed)
         choices = [self._folded(self._choices[index]) for index in sorted(self._choices)]
         extra = self._last.extra if self._last is not None else NOTHING
-        return self._writer.completion(choices, usage, extra)
+        return self._writer.body(choices, usage, native, count, extra)
 
     def _content_of(self, index: int, content: str) -> str:
         choice = self._choices.get(index)
@@ -535,13 +549,15 @@ class Answer:
         calls = [(call.id, call.name, whole_text("".join(call.arguments)) or "{}") for call in choice.tools.calls]
         extra: Mapping[str, object] = choice.finish_delta.choice_extra if choice.finish_delta is not None else NOTHING
         logprobs = choice.take_logprobs(None)
+        word = choice.finish_delta.finish if choice.finish_delta is not None else None
+        extra = {**extra, "native_finish": word} if word is not None and not self._is_native else extra
         return completion_choice(choice.index, texts, calls, choice.finish or "stop", logprobs, choice.extra, extra)
 
 
 class _Event:
     """An event that is to be written: a chat.completion.chunk of one choice, or the bytes that say the same."""
 
-    __slots__ = ("choice", "choice_extra", "chunk", "fields", "finish", "logprobs", "wire")
+    __slots__ = ("choice", "choice_extra", "chunk", "fields", "finish", "logprobs", "wire", "word")
 
     def __init__(
         self,
@@ -552,8 +568,10 @@ class _Event:
         choice_extra: Mapping[str, object] = NOTHING,
         wire: bytes | None = None,
         finish: str | None = None,
+        word: str | None = None,
     ) -> None:
         self.chunk, self.choice, self.fields = chunk, choice, fields
+        self.word = word
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
 
 

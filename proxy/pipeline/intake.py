@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from proxy.dialects.base import Framing
 from proxy.errors import LimitExceeded
+from proxy.wire.eventstream import EventStreamDecoder
 from proxy.wire.frame import Frame
 from proxy.wire.inflate import Inflater
+from proxy.wire.jsonarray import JsonArrayDecoder
 from proxy.wire.ndjson import NdjsonDecoder
 from proxy.wire.sse import SseDecoder
 
@@ -21,12 +24,15 @@ MAX_ERROR_BODY = 64 * 1024
 # What some write into content-encoding, and what is no encoding.
 _NO_ENCODING = ("", "identity", "none", "utf-8", "utf8", "chunked")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+_SSE_ONLY = frozenset((Framing.SSE,))
 
 
 class Shape(Enum):
     UNKNOWN = auto()
     SSE = auto()
     NDJSON = auto()
+    ARRAY = auto()
+    EVENTSTREAM = auto()
     BODY = auto()
     ERROR_BODY = auto()
 
@@ -35,10 +41,18 @@ class Intake:
     """`feed` returns frames; a body is kept in `body`. `broken` says why a compressed body could not be read on."""
 
     def __init__(
-        self, status: int, content_type: str, encoding: str, max_line_bytes: int, max_answer_bytes: int
+        self,
+        status: int,
+        content_type: str,
+        encoding: str,
+        max_line_bytes: int,
+        max_answer_bytes: int,
+        framings: frozenset[Framing] = _SSE_ONLY,
     ) -> None:
         self.sse = SseDecoder(max_line_bytes, max_line_bytes)
-        self._ndjson = NdjsonDecoder(max_line_bytes)
+        self._framings, self._content_type = framings, content_type
+        self._other: NdjsonDecoder | JsonArrayDecoder | EventStreamDecoder = NdjsonDecoder(max_line_bytes)
+        self._max_line = max_line_bytes
         self._encoding = ",".join(word for word in map(str.strip, encoding.split(",")) if word not in _NO_ENCODING)
         self._inflater = Inflater(self._encoding) if self._encoding else None
         self._head: bytes | None = b""  # None once it was looked at
@@ -48,6 +62,8 @@ class Intake:
             self.shape = Shape.ERROR_BODY
         elif "ndjson" in content_type or "jsonl" in content_type:
             self.shape = Shape.NDJSON
+        elif "amazon.eventstream" in content_type:
+            self._other, self.shape = EventStreamDecoder(max_line_bytes), Shape.EVENTSTREAM
         else:
             self.shape = Shape.UNKNOWN
 
@@ -63,7 +79,7 @@ class Intake:
     @property
     def exceeded(self) -> LimitExceeded | None:
         """The limit that the input has passed, after everything before it was returned."""
-        return self.sse.over or self._ndjson.over
+        return self.sse.over or self._other.over
 
     @property
     def broken(self) -> str | None:
@@ -100,8 +116,8 @@ class Intake:
                 return self.sse.feed(data)
             case Shape.UNKNOWN:
                 return self._first(data)
-            case Shape.NDJSON:
-                return self._ndjson.feed(data)
+            case Shape.NDJSON | Shape.ARRAY | Shape.EVENTSTREAM:
+                return self._other.feed(data)
             case Shape.BODY:
                 self._keep(data, self._max_answer, drop=False)
             case Shape.ERROR_BODY:
@@ -113,8 +129,8 @@ class Intake:
         match self.shape:
             case Shape.SSE:
                 return self.sse.finish()
-            case Shape.NDJSON:
-                return self._ndjson.finish()
+            case Shape.NDJSON | Shape.ARRAY | Shape.EVENTSTREAM:
+                return self._other.finish()
             case _:
                 return []
 
@@ -127,6 +143,12 @@ class Intake:
             return []
         start = bytes(self._kept)
         self._kept.clear()
+        if head[:1] == b"[" and Framing.ARRAY in self._framings:
+            self._other, self.shape = JsonArrayDecoder(self._max_line), Shape.ARRAY
+            return self.feed(start.lstrip(_BLANK))
+        if head[:1] == b"{" and Framing.NDJSON in self._framings and "application/json" not in self._content_type:
+            self.shape = Shape.NDJSON
+            return self.feed(start)
         if head[:1] in b'{["<':
             self.shape = Shape.BODY  # without the blanks, and the byte order mark that parsers refuse
             return self.feed(start.lstrip(_BLANK))

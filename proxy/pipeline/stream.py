@@ -29,10 +29,13 @@ from proxy.canon.chunk import (
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count
 from proxy.canon.verdict import Observation, Phase, Verdict
-from proxy.dialects.openai_read import OpenAIReader, is_error, speaks_of_error
-from proxy.dialects.openai_run import PlainShape, TextRun
-from proxy.dialects.openai_write import ChatWriter, error_body
+from proxy.dialects.base import Framing, Reader
+from proxy.dialects.errors import error_of
+from proxy.dialects.openai.read import OpenAIReader
+from proxy.dialects.openai.run import PlainShape, TextRun
 from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, parse_json
+from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
+from proxy.dialects.signs import is_error, speaks_of_error
 from proxy.errors import LimitExceeded
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
@@ -40,7 +43,7 @@ from proxy.pipeline.values import Asked, Closing, Facts, Head, Pieces, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.classifier import classify
 from proxy.semantics.completeness import finish_for, is_whole_json
-from proxy.wire.encode import DONE, event
+from proxy.wire.encode import event
 from proxy.wire.frame import Frame
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
@@ -64,9 +67,14 @@ class Pipeline:
         self.verdict: Verdict | None = None
         self._ending: Ending | None = None
         self._headers: Mapping[str, str] = {}
-        self._reader = OpenAIReader()
-        self._writer = ChatWriter(f"chatcmpl-{setup.seed}", int(setup.wall), setup.model)
-        self._answer = Answer(setup, asked, self._writer, self.facts)
+        self._dialect = VENDOR_DIALECTS[setup.dialect or setup.profile.dialect]
+        self._client = CLIENT_DIALECTS[asked.client]
+        self._reader: Reader = self._dialect.reader(setup.sent)
+        # Only this reader's events may pass unread, or as they came.
+        self._openai = self._reader if isinstance(self._reader, OpenAIReader) else None
+        self._writer = self._client.writer(setup.seed, int(setup.wall), setup.model, asked.body)
+        is_native = self._dialect.native == asked.client
+        self._answer = Answer(setup, asked, self._reader, self._writer, self.facts, is_native=is_native)
         self._intake: Intake | None = None
         self._run: TextRun | None = None
         self._plain: PlainShape | None = None
@@ -96,6 +104,7 @@ class Pipeline:
             headers.get("content-encoding", "").strip().lower(),
             self.setup.max_line_bytes,
             self.setup.max_answer_bytes,
+            self._dialect.framings,
         )
 
     def feed(self, data: bytes, now: float) -> bytes:
@@ -128,8 +137,8 @@ class Pipeline:
 
     @property
     def finished(self) -> bool:
-        """Every choice seen has its finish: only usage is waited for."""
-        return self._answer.finished
+        """Every choice seen has its finish, and that can be relied on: only usage is waited for."""
+        return self._answer.finished and self._reader.finish_is_last and not self._answer.spoke_on
 
     def tick(self, now: float) -> bytes:
         """Held tails whose time has come."""
@@ -182,7 +191,8 @@ class Pipeline:
         except orjson.JSONDecodeError:
             return False
         if not self._say(value, data, now):
-            self._payload(self._reader.read_value(value, wire, None), Frame(wire), now)
+            assert self._openai is not None, "only its events have a shape that is known"
+            self._payload(self._openai.read_value(value, wire, None), Frame(wire), now)
         return True
 
     def _say(self, value: object, data: bytes, now: float) -> bool:
@@ -258,7 +268,8 @@ class Pipeline:
         except orjson.JSONDecodeError:
             return False
         if not self._say(value, event(frame.data), now):
-            self._payload(self._reader.read_value(value, frame.data, None), frame, now)
+            assert self._openai is not None, "only its events have a shape that is known"
+            self._payload(self._openai.read_value(value, frame.data, None), frame, now)
         return True
 
     def _payload(self, parsed: Parsed, frame: Frame, now: float) -> None:
@@ -465,7 +476,7 @@ class Pipeline:
             return
         if not self.over:
             self._frames(intake.finish(), now)
-        if intake.shape in (Shape.SSE, Shape.NDJSON) or self.verdict is not None:
+        if intake.shape not in (Shape.UNKNOWN, Shape.BODY, Shape.ERROR_BODY) or self.verdict is not None:
             return
         body = intake.body
         if intake.shape is Shape.ERROR_BODY:
@@ -480,7 +491,7 @@ class Pipeline:
         parsed = self._reader.read_body(body)
         match parsed:
             case Chunk() if parsed.deltas:
-                if _says_nothing(body):
+                if self._openai is not None and _says_nothing(body):
                     return
                 self.facts.events_in += 1
                 self._answer.keep_body(body)
@@ -491,13 +502,18 @@ class Pipeline:
             case Malformed() if stop is Stop.CUT:
                 return
             case _:
-                lines = [line for line in body.split(b"\n") if line.strip()]
+                lines = [line for line in body.split(b"\n") if line.strip()] if self._in_lines else []
                 if len(lines) > 1 and all(isinstance(self._reader.read(line, None), Chunk) for line in lines):
                     self._frames([Frame(line) for line in lines], now)
                     return
                 verdict = self._verdict_of(Phase.HEAD, _json_or_none(body), body)
                 if verdict.mapped or body.lstrip()[:1] not in (b"{", b"["):
                     self._fail(verdict, Ending.VENDOR_ERROR)
+
+    @property
+    def _in_lines(self) -> bool:
+        """May a body that is no JSON be one JSON per line? The readers of these families keep no state."""
+        return self._openai is not None or Framing.NDJSON in self._dialect.framings
 
     def leave(self) -> None:
         """The client has left, but the upstream is read to its end (contract W8, `drain`): nothing more is
@@ -528,7 +544,9 @@ class Pipeline:
         aside = self._verdict_aside()
         if aside is not None:
             return Ending.VENDOR_ERROR, aside
-        if self._answer.finished or self._inferred():
+        # A finish that was said on the way proves nothing where the answer did not end by itself.
+        proved = stop in (Stop.EOF, Stop.AFTER_FINISH) or not self._answer.spoke_on
+        if (self._answer.finished and proved) or self._inferred():
             return Ending.COMPLETED, None
         if stop is Stop.GONE:
             return Ending.CLIENT_GONE, None
@@ -605,7 +623,8 @@ class Pipeline:
         facts.finish_reason = self._answer.finish_reason
         if facts.finish_reason == "content_filter":
             facts.error_class, facts.error_code = "content_blocked", "content_filter"
-        facts.events_out += self.asked.stream and self.asked.usage
+        if self.asked.stream:
+            facts.events_out += self._writer.seal_events(wanted=self.asked.usage)
 
     def _close_with(self, verdict: Verdict) -> None:
         facts = self.facts
@@ -619,7 +638,7 @@ class Pipeline:
             self._answer.release()
         if self.streaming:
             facts.events_out += 1
-            self._answer.append(event(self.error_json(verdict)))
+            self._answer.append(self._writer.error_event(self._error(verdict)))
 
     @property
     def streaming(self) -> bool:
@@ -633,8 +652,10 @@ class Pipeline:
     def client_head(self) -> Head:
         """Status and headers as they stand: at the commit point, or after `seal` for what never committed."""
         if self.verdict is not None and not self.streaming:
-            return error_head(self.verdict)
-        headers = {"x-sluice-repaired": "fences"} if self._answer.repaired else {}
+            return self._error_head(self.verdict)
+        headers = dict(self.setup.headers)
+        if self._answer.repaired:
+            headers["x-sluice-repaired"] = "fences"
         return Head(200, EVENT_STREAM if self.asked.stream else "application/json", headers)
 
     def seal(self, count: Count) -> bytes:
@@ -644,24 +665,31 @@ class Pipeline:
             return b"" if self.streaming else self.error_json(self.verdict)
         if self.facts.ending is not Ending.COMPLETED:
             return b""
-        if self.asked.stream:
-            return (self._answer.usage_event(count) if self.asked.usage else b"") + DONE
-        return self._answer.body(count)
+        return self._answer.seal(count) if self.asked.stream else self._answer.body(count)
 
     def unrecorded(self) -> tuple[Head, bytes]:
         """The row could not be made durable: what the client gets instead of the seal (contract L1)."""
-        verdict = verdicts.ledger_unavailable()
-        body = self.error_json(verdict)
-        return (self.client_head(), event(body)) if self.streaming else (error_head(verdict), body)
+        return self._told(verdicts.ledger_unavailable())
 
     def broken(self) -> tuple[Head, bytes]:
         """What the client gets when an invariant of ours broke and the pipeline cannot be trusted any more."""
-        verdict = verdicts.of_stop(Stop.INTERNAL, self.facts.upstream_status)
-        body = self.error_json(verdict)
-        return (self.client_head(), event(body)) if self.streaming else (error_head(verdict), body)
+        return self._told(verdicts.of_stop(Stop.INTERNAL, self.facts.upstream_status))
+
+    def _told(self, verdict: Verdict) -> tuple[Head, bytes]:
+        if self.streaming:
+            return self.client_head(), self._writer.error_event(self._error(verdict))
+        return self._error_head(verdict), self.error_json(verdict)
+
+    def _error_head(self, verdict: Verdict) -> Head:
+        head = error_head(verdict)
+        return replace(head, headers={**self.setup.headers, **head.headers})
+
+    def _error(self, verdict: Verdict) -> dict[str, object]:
+        return error_of(verdict, trace_id=self.setup.trace_id, upstream=self.setup.upstream)
 
     def error_json(self, verdict: Verdict) -> bytes:
-        return encode_json(error_body(verdict, trace_id=self.setup.trace_id, upstream=self.setup.upstream))
+        """The error as a whole HTTP body, in the client's grammar."""
+        return encode_json(self._client.error_body(self._error(verdict)))
 
 
 def error_head(verdict: Verdict) -> Head:

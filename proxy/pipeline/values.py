@@ -24,18 +24,22 @@ _FOLD_AT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the client asked for: a stream, its usage chunk, JSON as the answer's text."""
+    """What the client asked for: a stream, its usage chunk, JSON as the answer's text; in which dialect, and the whole
+    request for a grammar that says it back."""
 
     stream: bool
     usage: bool = False
     json: bool = False
+    client: str = "chat"
+    body: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One attempt. `upstream` is the configured name, `model` the name asked of it; `seed` (hex) makes the ids that a
     vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds;
-    `secret` is our key there, which no answer may show."""
+    `secret` is our key there, which no answer may show. `dialect` is what the upstream speaks (None: what its vendor
+    usually does) and `sent` the body that it got; `headers` are for the client, whatever the answer."""
 
     profile: VendorProfile
     upstream: str
@@ -49,6 +53,9 @@ class Setup:
     max_answer_bytes: int = 64 * 1024 * 1024
     strip_fences: bool = True
     secret: str = field(default="", repr=False)
+    dialect: str | None = None
+    sent: Mapping[str, object] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

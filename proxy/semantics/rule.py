@@ -71,13 +71,15 @@ class Fallback:
 class VendorProfile:
     """All that is data about one vendor. `finish_reasons` maps the vendor's word to `stop | length | tool_calls |
     content_filter | error`; `end_mark_trusted` is False where a relay invents end marks (contract W5); `key_header`
-    names the header for our key where that is not `Authorization: Bearer`."""
+    names the header for our key where that is not `Authorization: Bearer`; `request_fields` are this vendor's own names
+    of request fields, None where it does not take one."""
 
     vendor: str
     dialect: str = "openai"
     dialects: tuple[str, ...] = ("openai",)
     end_mark_trusted: bool = True
     key_header: str | None = None
+    request_fields: Mapping[str, str | None] = field(default_factory=dict)
     finish_reasons: Mapping[str, str] = field(default_factory=dict)
     heartbeats: tuple[Pattern[str], ...] = ()
     rules: tuple[Rule, ...] = ()

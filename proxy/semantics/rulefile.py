@@ -39,6 +39,7 @@ class RuleFile:
     dialects: tuple[str, ...]
     end_mark_trusted: bool
     key_header: str | None
+    request_fields: Mapping[str, str | None]
     finish_reasons: Mapping[str, str]
     heartbeats: tuple[Pattern[str], ...]
     use: tuple[tuple[str, int], ...]
@@ -208,6 +209,7 @@ class _File(_Strict):
     dialects: list[str] | None = None
     end_mark_trusted: bool = True
     key_header: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
+    request_fields: dict[str, str | Literal[False]] = Field(default_factory=dict)
     finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
         default_factory=dict
     )
@@ -240,6 +242,7 @@ def parse_rule_file(file: str, text: str) -> RuleFile:
         dialects=tuple(model.dialects or [model.dialect or "openai"]),
         end_mark_trusted=model.end_mark_trusted,
         key_header=model.key_header,
+        request_fields={name: own or None for name, own in model.request_fields.items()},
         finish_reasons=model.finish_reasons,
         heartbeats=tuple(model.heartbeats),
         use=tuple((name, lines.line_of(("use", i))) for i, name in enumerate(model.use)),

@@ -62,6 +62,7 @@ def _build_profile(file: RuleFile, parsed: Mapping[str, RuleFile]) -> VendorProf
         dialects=file.dialects,
         end_mark_trusted=file.end_mark_trusted,
         key_header=file.key_header,
+        request_fields=MappingProxyType(dict(file.request_fields)),
         # The vendor's own words win over the shared ones.
         finish_reasons=MappingProxyType(
             {k: v for source in reversed(sources) for k, v in source.finish_reasons.items()}

@@ -14,7 +14,9 @@ from aiohttp import web
 
 from proxy.canon.ending import Stop
 from proxy.canon.verdict import ErrorClass, Verdict
-from proxy.dialects.openai_request import ADDRESS_HEADERS, BadRequest, parse_chat_request
+from proxy.dialects.base import BadRequest, ClientDialect
+from proxy.dialects.incoming import ADDRESS_HEADERS
+from proxy.dialects.registry import CLIENT_DIALECTS
 from proxy.semantics import verdicts
 from proxy.server.answers import json_answer, refusal
 from proxy.server.client import HttpClient
@@ -50,7 +52,8 @@ class Routes:
         # No middleware and no signal: aiohttp would build their chain for each request.
         app = web.Application(client_max_size=self._max_request_bytes)
         get = app.router.add_get  # HEAD as well
-        app.router.add_post("/v1/chat/completions", self._guarded(self.chat))
+        for dialect in CLIENT_DIALECTS.values():
+            app.router.add_post(dialect.endpoint, self._guarded(self._answers(dialect), dialect))
         get("/v1/models", self._guarded(self.models))
         get("/v1/models/{model:.+}", self._guarded(self.model))
         get("/healthz", self._guarded(self.healthz))
@@ -59,30 +62,40 @@ class Routes:
         app.router.add_route("*", "/{path:.*}", self._guarded(self.nowhere))
         return app
 
-    async def chat(self, request: web.Request) -> web.StreamResponse:
+    def _answers(self, dialect: ClientDialect) -> Handler:
+        """The handler of a dialect's endpoint."""
+
+        async def _answer(request: web.Request) -> web.StreamResponse:
+            return await self._ask(request, dialect)
+
+        return _answer
+
+    async def _ask(self, request: web.Request, dialect: ClientDialect) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        tenant = self._keys.tenant_of(headers.get("authorization", ""))
+        tenant = self._keys.tenant_of(headers)
         caller = identify(headers, tenant or "")
         if tenant is None:
-            return refusal(_bad_key(), caller)
+            return refusal(_bad_key(), caller, dialect=dialect)
         if self._stopping():
-            return refusal(verdicts.of_stop(Stop.SHUTDOWN, None), caller)
+            return refusal(verdicts.of_stop(Stop.SHUTDOWN, None), caller, dialect=dialect)
         if not _is_json(headers):
-            return refusal(_no_json(), caller, "content-type")
+            return refusal(_no_json(), caller, "content-type", dialect)
         body = await request.read()
-        parsed = parse_chat_request(body)
+        parsed = dialect.parse(body)
         if isinstance(parsed, BadRequest):
-            return refusal(verdicts.invalid(parsed.code, parsed.message, parsed.status), caller, parsed.param)
+            return _bad(parsed, caller, dialect)
         if (address := next((name for name in headers if name in ADDRESS_HEADERS), None)) is not None:
             message = f"The header `{address}` is not accepted: upstreams are configured by the operator."
-            return refusal(verdicts.invalid("upstream_not_allowed", message), caller, address)
+            return refusal(verdicts.invalid("upstream_not_allowed", message), caller, address, dialect)
         target = self._attempts.route(parsed.model)
         if target is None:
-            return refusal(_no_model(parsed.model), caller, "model")
+            return refusal(_no_model(parsed.model), caller, "model", dialect)
         client = HttpClient(request, caller.trace_id)
-        verdict = await self._attempts.run(parsed, target, caller, client)
-        if verdict is not None:
-            return refusal(verdict, caller)
+        refused = await self._attempts.run(parsed, target, caller, client)
+        if isinstance(refused, BadRequest):
+            return _bad(refused, caller, dialect)
+        if refused is not None:
+            return refusal(refused, caller, dialect=dialect)
         assert client.response is not None, "an attempt answers"
         return client.response
 
@@ -121,7 +134,7 @@ class Routes:
 
     def _caller(self, request: web.Request) -> tuple[Caller, web.Response | None]:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        tenant = self._keys.tenant_of(headers.get("authorization", ""))
+        tenant = self._keys.tenant_of(headers)
         caller = identify(headers, tenant or "")
         return caller, None if tenant is not None else refusal(_bad_key(), caller)
 
@@ -132,17 +145,18 @@ class Routes:
         message = f"There is no {request.method} {request.path} here."
         return refusal(verdicts.invalid("not_found", message, 404), _stranger(request))
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def _guarded(self, handler: Handler, dialect: ClientDialect = CLIENT_DIALECTS["chat"]) -> Handler:
         """No answer without the contract's error body and a trace id, also where we fail ourselves."""
 
         async def _guard(request: web.Request) -> web.StreamResponse:
             try:
                 response = await handler(request)
             except web.HTTPRequestEntityTooLarge:
-                return refusal(verdicts.invalid("request_too_large", self._too_large(), 413), _stranger(request))
+                too_large = verdicts.invalid("request_too_large", self._too_large(), 413)
+                return refusal(too_large, _stranger(request), dialect=dialect)
             except web.RequestPayloadError:
                 message = "The request body cannot be read: it is cut, or not in the encoding that its headers name."
-                response = refusal(verdicts.invalid("invalid_body", message), _stranger(request))
+                response = refusal(verdicts.invalid("invalid_body", message), _stranger(request), dialect=dialect)
                 # After a bad chunk nobody knows where the next request begins; aiohttp would answer that as well.
                 response.force_close()
                 return response
@@ -152,12 +166,17 @@ class Routes:
                 caller = _stranger(request)
                 log.error("request failed", trace_id=caller.trace_id, error=type(error).__name__, exc_info=error)
                 message = "The proxy failed to handle this request."
-                return refusal(verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message), caller)
+                failed = verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, "internal_error", message)
+                return refusal(failed, caller, dialect=dialect)
             if not response.prepared and "x-trace-id" not in response.headers:
                 response.headers["x-trace-id"] = _stranger(request).trace_id
             return response
 
         return _guard
+
+
+def _bad(mistake: BadRequest, caller: Caller, dialect: ClientDialect) -> web.Response:
+    return refusal(verdicts.invalid(mistake.code, mistake.message, mistake.status), caller, mistake.param, dialect)
 
 
 def _stranger(request: web.Request) -> Caller:
@@ -179,7 +198,7 @@ def _no_json() -> Verdict:
 
 
 def _bad_key() -> Verdict:
-    message = "The API key is missing or not known here; send it as `Authorization: Bearer KEY`."
+    message = "The API key is missing or not known here; send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
     return verdicts.verdict(ErrorClass.AUTH_FAILURE, "invalid_api_key", message, status=401)
 
 

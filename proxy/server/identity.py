@@ -23,11 +23,14 @@ class Keys:
     def __init__(self, tenants: Mapping[str, str] | None) -> None:
         self._tenants = tenants
 
-    def tenant_of(self, authorization: str) -> str | None:
+    def tenant_of(self, headers: Mapping[str, str]) -> str | None:
+        """`headers` are lower case. The key is where clients of OpenAI's APIs put it, or where Anthropic's do."""
         if self._tenants is None:
             return "default"
-        scheme, _, key = authorization.partition(" ")
+        scheme, _, key = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
+            key = headers.get("x-api-key", "")
+        if not key.strip():
             return None
         # Looking a hash up takes no time that depends on the key: there is nothing to compare byte by byte.
         # Bytes of a header that are no UTF-8 come as lone surrogates.

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 FORMAT_VERSION: Final = 1
 _REQUIRED: Final = ("vendor", "name", "obtained", "odd", "request", "response", "end")
-_KNOWN: Final = frozenset({"recording", "basis", "at", "end_at", "expect", *_REQUIRED})
+_KNOWN: Final = frozenset({"recording", "basis", "at", "end_at", "expect", "dialect", *_REQUIRED})
 _SECRET_HEADERS: Final = frozenset(
     [
         "authorization",
@@ -41,6 +41,7 @@ _SECRET_HEADERS: Final = frozenset(
     ]
 )
 SCRUBBED: Final = "***"
+_STREAM_HEADER: Final = "x-dashscope-sse"
 # What a live key looks like in a body or a URL. Masked and test keys ("sk-test-000", "****0000") are shorter.
 _SECRET_TEXT: Final = re.compile(
     rb"\b(?:sk|gsk|xai|fw|pk|rk|tgp|nvapi)[-_][A-Za-z0-9_-]{20,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}|\bAIza[A-Za-z0-9_-]{30,}"
@@ -65,7 +66,8 @@ class Read:
 class Recording:
     """One exchange. Header names are lower case; `end_at` is when `end` happened (the last read's time if the file does
     not say); `expect` is what a correct reader makes of it, where known (text, reasoning, tool_calls, finish_reason,
-    ending, class, code, usage)."""
+    ending, class, code, usage); `dialect` is the grammar of the exchange where its vendor has several, "" for the usual
+    one."""
 
     path: Path
     vendor: str
@@ -81,6 +83,16 @@ class Recording:
     basis: str = ""
     at: str = ""
     end_at: float = 0.0
+    dialect: str = ""
+
+    @property
+    def asks_stream(self) -> bool:
+        """Did the recorded request ask for a stream? Some families say so in the path, or in a header alone."""
+        body = self.request.get("body")
+        asked = body.get("stream") if isinstance(body, dict) else None
+        if isinstance(asked, bool):
+            return asked
+        return "stream" in str(self.request.get("path", "")).lower() or _STREAM_HEADER in _names(self.request)
 
     @property
     def key(self) -> str:
@@ -97,6 +109,14 @@ class Recording:
 
     def header(self, name: str, default: str = "") -> str:
         return next((value for key, value in self.headers if key == name), default)
+
+
+def _names(request: Mapping[str, object]) -> frozenset[str]:
+    """Lower-case names of the recorded request's headers."""
+    headers = request.get("headers")
+    if isinstance(headers, dict):
+        return frozenset(str(name).lower() for name in headers)
+    return frozenset(str(pair[0]).lower() for pair in headers if pair) if isinstance(headers, list) else frozenset()
 
 
 def load_recording(path: Path) -> Recording:
@@ -177,6 +197,8 @@ def _dump_head(recording: Recording) -> dict[str, object]:
     }
     if recording.end_at > (recording.reads[-1].t if recording.reads else 0.0):
         head["end_at"] = recording.end_at
+    if recording.dialect:
+        head["dialect"] = recording.dialect
     if recording.expect:
         head["expect"] = dict(recording.expect)
     return head
@@ -241,6 +263,7 @@ def _parse_head(where: _Place, path: Path, head: dict[str, object], reads: tuple
         basis=_narrow(where, head.get("basis", ""), str, "basis"),
         at=_narrow(where, head.get("at", ""), str, "at"),
         end_at=float(end_at),
+        dialect=_narrow(where, head.get("dialect", ""), str, "dialect"),
     )
 
 

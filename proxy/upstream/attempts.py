@@ -10,37 +10,52 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from yarl import URL
 
 from proxy.canon.ending import Stop
 from proxy.canon.verdict import Verdict
-from proxy.dialects.openai_request import ChatRequest
+from proxy.dialects.base import BadRequest, ClientRequest, VendorDialect
+from proxy.dialects.openai.send import countable
+from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptOpen
 from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics import verdicts
-from proxy.semantics.rule import RuleSet
+from proxy.semantics.rule import RuleSet, VendorProfile
 from proxy.upstream.ids import new_id
+from proxy.upstream.prepare import Prepared, prepare
 from proxy.upstream.pump import Client, PromptCount, Pump, Services
 from proxy.upstream.session import Exchange, Session, Stopped, Timeouts
 from proxy.wire.hold import Boundary
 
-# What of the caller's headers a vendor may see (contract Q2).
-_PASSED = ("openai-beta", "http-referer", "x-title", "idempotency-key", "accept-language")
+# What of the caller's headers any vendor may see.
+_PASSED = ("idempotency-key", "accept-language", "http-referer", "x-title")
+
+
+class Signer(Protocol):
+    """Signs requests where a key in a header is not enough."""
+
+    def sign(self, url: URL, headers: Mapping[str, str], body: bytes, wall: float) -> Mapping[str, str]:
+        """The headers to be sent, signature included. `wall` is the unix time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One vendor account, ready to be called. `headers` hold our key: never log them."""
+    """One vendor account, ready to be called: `base` is the URL that its dialect's paths are appended to. `headers`
+    hold our key: never log them. `drops`: what its dialect cannot express is left out rather than refused."""
 
     name: str
     vendor: str
-    url: URL
+    base: URL
     headers: Mapping[str, str]
     credential: str
     secret: str
     timeouts: Timeouts
+    dialect: VendorDialect = VENDOR_DIALECTS["openai"]
+    signer: Signer | None = None
+    drops: bool = False
     drain: bool = False
 
 
@@ -108,33 +123,42 @@ class Attempts:
     def route(self, alias: str) -> Target | None:
         return self.routes.get(alias)
 
-    async def run(self, request: ChatRequest, target: Target, caller: Caller, client: Client) -> Verdict | None:
-        """Serve the request. Returns a verdict only if no attempt could be made; the client then has got nothing."""
+    async def run(
+        self, request: ClientRequest, target: Target, caller: Caller, client: Client
+    ) -> Verdict | BadRequest | None:
+        """Serve the request. Returns a verdict, or the caller's mistake, only if no attempt could be made; the client
+        then has got nothing."""
         upstream, services = target.upstream, self._services
+        profile = self._rules().profile(upstream.vendor)
+        prepared = prepare(request, upstream.dialect, target.model, profile.request_fields, drops=upstream.drops)
+        if isinstance(prepared, BadRequest):
+            return prepared
         row = self._row(request, target, caller)
         try:
             services.ledger.open(row)
         except LedgerUnavailable:
             return verdicts.ledger_unavailable()
-        pipeline = Pipeline(self._setup(target, caller, row), Asked(request.stream, request.usage, request.json))
-        count = self._count_prompt(request.body, request.size)
+        asked = Asked(request.stream, request.usage, request.json, request.client, request.body)
+        pipeline = Pipeline(self._setup(target, caller, row, profile, prepared), asked)
+        count = self._count_prompt(_countable(request), request.size)
         pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
         self._running.add(pump)
         self._idle.clear()
         services.watcher.opened(upstream.name)
         try:
-            await pump.run(
-                self._open(upstream, self._headers(request, upstream, caller), request.for_upstream(target.model))
-            )
+            await pump.run(self._open(upstream, self._headers(request, upstream, caller), prepared))
         finally:
             self._running.discard(pump)
             if not self._running:
                 self._idle.set()
         return None
 
-    async def _open(self, upstream: Upstream, headers: Mapping[str, str], body: bytes) -> Exchange | Stop:
+    async def _open(self, upstream: Upstream, headers: Mapping[str, str], prepared: Prepared) -> Exchange | Stop:
+        url = address(upstream.base, prepared.path)
+        if upstream.signer is not None:
+            headers = upstream.signer.sign(url, headers, prepared.body, time.time())
         try:
-            return await self._session.open(upstream.url, headers, body, upstream.timeouts)
+            return await self._session.open(url, headers, prepared.body, upstream.timeouts)
         except Stopped as stopped:
             return stopped.stop
 
@@ -143,7 +167,7 @@ class Attempts:
         for pump in tuple(self._running):
             pump.interrupt(Stop.SHUTDOWN)
 
-    def _row(self, request: ChatRequest, target: Target, caller: Caller) -> AttemptOpen:
+    def _row(self, request: ClientRequest, target: Target, caller: Caller) -> AttemptOpen:
         upstream = target.upstream
         return AttemptOpen(
             attempt_id=new_id(),
@@ -151,7 +175,7 @@ class Attempts:
             trace_id=caller.trace_id,
             attempt_no=1,
             tenant=caller.tenant,
-            endpoint="/v1/chat/completions",
+            endpoint=CLIENT_DIALECTS[request.client].endpoint,
             streamed=request.stream,
             started_at=time.time(),
             upstream=upstream.name,
@@ -161,10 +185,12 @@ class Attempts:
             model=target.model,
         )
 
-    def _setup(self, target: Target, caller: Caller, row: AttemptOpen) -> Setup:
+    def _setup(
+        self, target: Target, caller: Caller, row: AttemptOpen, profile: VendorProfile, prepared: Prepared
+    ) -> Setup:
         shaping = self._shaping
         return Setup(
-            profile=self._rules().profile(target.upstream.vendor),
+            profile=profile,
             upstream=target.upstream.name,
             model=target.model,
             trace_id=caller.trace_id,
@@ -176,21 +202,44 @@ class Attempts:
             max_answer_bytes=shaping.max_answer_bytes,
             strip_fences=shaping.strip_fences,
             secret=target.upstream.secret,
+            dialect=target.upstream.dialect.name,
+            sent=prepared.sent,
+            headers=prepared.headers,
         )
 
     @staticmethod
-    def _headers(request: ChatRequest, upstream: Upstream, caller: Caller) -> dict[str, str]:
+    def _headers(request: ClientRequest, upstream: Upstream, caller: Caller) -> dict[str, str]:
+        dialect = upstream.dialect
         headers = {
             "content-type": "application/json",
-            "accept": "text/event-stream" if request.stream else "application/json",
+            "accept": dialect.accept if request.stream else "application/json",
             # A compressed stream is a buffered stream at many vendors; a plain answer may be compressed.
             "accept-encoding": "identity" if request.stream else "gzip, deflate, br",
             "x-request-id": caller.request_id,
         }
         if caller.traceparent is not None:
             headers["traceparent"] = caller.traceparent
-        for name in _PASSED:
-            if name in caller.headers:
-                headers[name] = caller.headers[name]
+        # What of the caller's headers a vendor may see (contract Q2); those of a family mean something in it alone.
+        passed = (*_PASSED, *(dialect.passed_headers if dialect.native == request.client else ()))
+        headers |= dialect.headers
+        if request.stream:
+            headers |= dialect.stream_headers
+        headers |= {name: caller.headers[name] for name in passed if name in caller.headers}
         # Last, so that what the operator configured wins over what a caller sent.
         return {**headers, **upstream.headers}
+
+
+def address(base: URL, path: str) -> URL:
+    """The base URL with a dialect's path behind its own, and both their queries."""
+    target = URL(path, encoded=True)
+    url = base.with_path(base.raw_path.rstrip("/") + target.raw_path, encoded=True)
+    query = "&".join(part for part in (base.raw_query_string, target.raw_query_string) if part)
+    return URL(f"{url}?{query}", encoded=True) if query else url
+
+
+def _countable(request: ClientRequest) -> Mapping[str, object]:
+    """What is counted of the prompt: the same for the same request, in whatever dialect it came."""
+    if request.client == "chat":
+        return request.body
+    canonical = request.canonical
+    return {} if isinstance(canonical, BadRequest) else countable(canonical)

@@ -167,11 +167,10 @@ def play(
         vendor=recording.vendor,
         status=recording.status,
         headers=dict(recording.headers),
-        **changes,  # type: ignore[arg-type]  # as above
+        **{"dialect": recording.dialect or None, "sent": recording.request.get("body") or {}, **changes},  # type: ignore[arg-type]  # as above
     )
 
 
 def asked_by(recording: Recording) -> Asked:
     """As the recorded request asked, and always with usage, so that it is seen."""
-    body = recording.request.get("body")
-    return Asked(stream=isinstance(body, dict) and body.get("stream") is True, usage=True)
+    return Asked(stream=recording.asks_stream, usage=True)

@@ -11,6 +11,7 @@ from proxy.config import Settings, load_config
 from proxy.errors import ConfigError
 from proxy.semantics.ruleset import parse_rule_files
 from proxy.stores.rules import default_rules_dir, load_rules
+from proxy.upstream.attempts import address
 
 CONFIG = """
 auth: {mode: none}
@@ -39,16 +40,18 @@ def test_the_rule_file_says_in_which_header_the_key_goes(tmp_path: Path) -> None
 
     azure, main = made["one"].upstream, made["two"].upstream
     assert azure.headers["api-key"] == "sk-ours" and "authorization" not in azure.headers
-    assert str(azure.url) == "https://example.test/openai/deployments/d1/chat/completions?api-version=2024-10-21"
+    assert str(address(azure.base, "/chat/completions")) == (
+        "https://example.test/openai/deployments/d1/chat/completions?api-version=2024-10-21"
+    )
     assert main.headers["authorization"] == "Bearer sk-ours" and "api-key" not in main.headers
-    assert str(main.url) == "https://example.test/v1/chat/completions"
+    assert str(address(main.base, "/models/a%2Fb:go?alt=sse")) == "https://example.test/v1/models/a%2Fb:go?alt=sse"
 
 
 @pytest.mark.clause("C4")
 def test_a_dialect_that_is_not_built_is_refused_by_name(tmp_path: Path) -> None:
     """An operator's own rule file may name another API family; the start says so instead of sending it nonsense."""
     files = {path.name: path.read_text() for path in default_rules_dir().glob("*.yaml")}
-    files["openai.yaml"] = files["openai.yaml"].replace("dialect: openai", "dialect: gemini")
+    files["openai.yaml"] = files["openai.yaml"].replace("dialect: openai", "dialect: grpc")
 
-    with pytest.raises(ConfigError, match=r"upstreams\.main: the dialect gemini is not built yet, only openai"):
+    with pytest.raises(ConfigError, match=r"upstreams\.main: the dialect grpc is not built, only openai"):
         check_dialects(settings_of(tmp_path), parse_rule_files(files))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.canon.chunk import Chunk
-from proxy.dialects.openai_read import OpenAIReader
-from proxy.dialects.openai_run import PlainShape, TextRun
+from proxy.dialects.openai.read import OpenAIReader
+from proxy.dialects.openai.run import PlainShape, TextRun
 from tests.support.strategies import HEAD, chunk, encode, event, say
 
 PAYLOAD = slice(len(b"data: "), -len(b"\n\n"))

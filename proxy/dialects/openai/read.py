@@ -27,6 +27,8 @@ from proxy.canon.chunk import (
     Parsed,
     ToolFragment,
 )
+from proxy.canon.usage import Usage
+from proxy.dialects.openai.usage import read_usage
 from proxy.dialects.payload import (
     BROKEN,
     as_count,
@@ -36,6 +38,7 @@ from proxy.dialects.payload import (
     is_empty,
     parse_leniently,
 )
+from proxy.dialects.signs import bad_base_response, is_error, speaks_of_error
 
 CHUNK = "chat.completion.chunk"
 _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
@@ -48,14 +51,12 @@ _FRAGMENT = frozenset(("index", "id", "type", "function"))
 _PREFIXES = re.compile(rb"(?:\xef\xbb\xbf|data:|\s)+(?=[^\s])")
 _MAX_PARTS_DEPTH = 8
 _NO_FINISH = ("", "null")
-# Where flat error answers (no `error` key) put their words and numbers (facts: Cerebras, Mistral, FastAPI, Baidu, Ark).
-_ERROR_WORDS = ("message", "msg", "detail", "error_msg", "errmsg", "error_message", "error_description")
-_ERROR_CODES = ("code", "error_code", "status_code", "errcode")
-_NO_ERROR = (None, 0, 200, "", "0", "200", "success", "ok", "OK")
 
 
 class OpenAIReader:
     """Reads payloads of one answer. `replaced` counts U+FFFD put in for bytes that can never become UTF-8."""
+
+    finish_is_last = True
 
     def __init__(self) -> None:
         self.replaced = 0
@@ -81,6 +82,9 @@ class OpenAIReader:
         """What a plain JSON answer says: a Chunk with whole messages as deltas, an error, or Malformed."""
         self._increment, self._other = "message", "delta"  # Perplexity sends an empty delta beside the message
         return self.read(data, None, one_line=False)
+
+    def usage(self, vendor: Mapping[str, object]) -> Usage:
+        return read_usage(vendor)
 
     def _odd(self, data: bytes, event: str | None) -> Parsed:
         """No strict JSON: the end mark, JSON with half surrogates or bad UTF-8, several objects, or plain words."""
@@ -111,7 +115,7 @@ class OpenAIReader:
         if type(choices) is list and any(type(choice) is dict and choice.get("error") for choice in choices):
             inner = next(choice["error"] for choice in choices if type(choice) is dict and choice.get("error"))
             value = {**value, "error": value.get("error") or inner}  # OpenRouter: of one choice
-        if value.get("error") or event == "error" or _bad_base_response(value):
+        if value.get("error") or event == "error" or bad_base_response(value):
             return ErrorSeen(value, data, self._chunk(value, choices, None) if isinstance(choices, list) else None)
         if isinstance(choices, list):
             return self._chunk(value, choices, wire)
@@ -192,28 +196,6 @@ class OpenAIReader:
             clean = False
         extra = NOTHING if body.keys() <= _DELTA else {k: v for k, v in body.items() if k not in _DELTA}
         return Delta(index, texts, tools, as_text(role) or None, extra=extra), clean
-
-
-def speaks_of_error(value: Mapping[str, object]) -> bool:
-    """Is this object without choices an error, or has it at least words where errors have theirs?"""
-    return is_error(value) or any(value.get(k) for k in _ERROR_WORDS if isinstance(value.get(k), str | list | dict))
-
-
-def is_error(value: Mapping[str, object]) -> bool:
-    """Is this object without choices an error, by any of the family's habits?"""
-    if value.get("error") or value.get("object") == "error" or value.get("type") == "error" or value.get("errors"):
-        return True
-    if value.get("success") is False or _bad_base_response(value):
-        return True
-    if any(value.get(k) not in _NO_ERROR for k in _ERROR_CODES if isinstance(value.get(k), str | int)):
-        return True
-    nested = as_mapping(value.get("Response")) or as_mapping(value.get("ResponseMetadata"))
-    return bool(nested.get("Error"))
-
-
-def _bad_base_response(value: Mapping[str, object]) -> bool:
-    """MiniMax and its relays say errors in `base_resp`, also beside choices."""
-    return as_mapping(value.get("base_resp")).get("status_code") not in (None, 0, "0")
 
 
 def _dict_or_none(value: object) -> Mapping[str, object] | None:

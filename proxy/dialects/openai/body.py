@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from proxy.dialects.openai_read import content_parts
-from proxy.dialects.openai_write import ChatWriter
+from proxy.dialects.openai.read import content_parts
 from proxy.dialects.payload import as_count, as_mapping, encode_json, is_empty, parse_json
 
 
 def patch_completion(
     body: bytes,
-    writer: ChatWriter,
+    identity: Mapping[str, object],
     finishes: Mapping[int, str],
     usage: Mapping[str, object],
     content_of: Callable[[int, str], str],
     seed: str,
 ) -> bytes:
-    """The vendor's own body, made right. `finishes` are canonical, by choice; `content_of` repairs a choice's text."""
+    """The vendor's own body, made right, with the `identity` that the answer has here. `finishes` are canonical, by
+    choice; `content_of` repairs a choice's text."""
     value, _ = parse_json(body)
     answer = dict(as_mapping(value))
     choices = answer.get("choices")
@@ -33,10 +33,9 @@ def patch_completion(
             patched.append(
                 _patch_choice(choice, index, finishes.get(index, "stop"), content_of, f"{seed}{index or ''}")
             )
-    known = {"id": writer.id, "object": "chat.completion", "created": writer.created, "model": writer.model}
     if answer.get("error", ...) is None:
         del answer["error"]  # relays write it into every answer, and clients look for the key
-    return encode_json({**answer, **known, "choices": patched, "usage": usage})
+    return encode_json({**answer, **identity, "choices": patched, "usage": usage})
 
 
 def _patch_choice(

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, EndMark, ErrorSeen, Heartbeat, Malformed, ToolFragment
-from proxy.dialects.openai_read import OpenAIReader, content_parts, speaks_of_error
+from proxy.dialects.openai.read import OpenAIReader, content_parts
+from proxy.dialects.signs import speaks_of_error
 from tests.support.strategies import HEAD, ODD, chunk, encode, odd
 
 DATA = slice(len(b"data: "), -len(b"\n\n"))

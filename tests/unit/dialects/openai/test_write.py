@@ -6,9 +6,10 @@ import orjson
 import pytest
 
 from proxy.canon.chunk import Chunk
-from proxy.canon.usage import Count
-from proxy.canon.verdict import ErrorClass, Verdict
-from proxy.dialects.openai_write import ChatWriter, client_usage, error_body, estimated_usage
+from proxy.canon.usage import Count, Usage
+from proxy.dialects.openai.usage import client_usage, read_usage, usage_of
+from proxy.dialects.openai.write import ChatWriter
+from proxy.wire.encode import DONE
 
 FIRST = Chunk([], id="chatcmpl-v", created=5, model="glm-4.6", extra={"system_fingerprint": "fp"})
 
@@ -57,14 +58,16 @@ def test_identity_is_the_first_said_or_ours(seen: list[Chunk], identity: tuple[s
 
 @pytest.mark.clause("W4")
 def test_usage_stands_in_a_chunk_of_its_own() -> None:
-    """With no choices and no unknown fields."""
-    assert orjson.loads(writer(FIRST).usage_event({"prompt_tokens": 1})[6:]) == {
+    """With no choices and no unknown fields, before the end mark; only where it was asked for."""
+    seal = writer(FIRST).seal(Usage(1, 2), None, Count(), wanted=True)
+    assert writer(FIRST).seal(Usage(1, 2), None, Count(), wanted=False) == DONE
+    assert orjson.loads(seal.removesuffix(DONE)[6:]) == {
         "id": "chatcmpl-v",
         "object": "chat.completion.chunk",
         "created": 5,
         "model": "glm-4.6",
         "choices": [],
-        "usage": {"prompt_tokens": 1},
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
     }
 
 
@@ -117,7 +120,7 @@ def test_usage_is_told_in_openais_terms(vendor: dict[str, object], told: dict[st
 @pytest.mark.clause("W4")
 def test_our_count_says_that_it_is_one() -> None:
     """For a vendor without usage."""
-    assert estimated_usage(Count(3, 4)) == {
+    assert usage_of(Usage(), Count(3, 4)) == {
         "prompt_tokens": 3,
         "completion_tokens": 4,
         "total_tokens": 7,
@@ -125,23 +128,33 @@ def test_our_count_says_that_it_is_one() -> None:
     }
 
 
-@pytest.mark.clause("E")
-@pytest.mark.parametrize(("wait", "told"), [(None, None), (20.0, 20), (0.2, 1), (0.0, 0)])
-def test_the_error_body_has_every_field(wait: float | None, told: int | None) -> None:
-    """Whole seconds to wait; an upstream whenever an attempt was made."""
-    verdict = Verdict(ErrorClass.RATE_LIMITED, "rate_limited", "m", 429, True, wait, "r", 429, "1302", "慢一点")
-    assert error_body(verdict, trace_id="t", upstream="main", param="model") == {
-        "error": {
-            "message": "m",
-            "type": "rate_limited",
-            "code": "rate_limited",
-            "param": "model",
-            "retryable": True,
-            "retry_after": told,
-            "upstream": {"name": "main", "status": 429, "code": "1302", "message": "慢一点"},
-            "trace_id": "t",
-        }
+@pytest.mark.clause("W4", "L2")
+def test_usage_of_another_family_is_told_in_openais_terms() -> None:
+    """Cache and reasoning parts stand in the details; a figure that is missing is ours, and says so."""
+    assert usage_of(Usage(10, 8, cache_read=4, cache_write=2, reasoning=5), Count(70, 80)) == {
+        "prompt_tokens": 10,
+        "completion_tokens": 8,
+        "total_tokens": 18,
+        "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 5},
     }
-    unasked = error_body(verdict, trace_id="t", upstream=None)["error"]
-    assert isinstance(unasked, dict)
-    assert unasked["upstream"] is None
+    assert usage_of(Usage(10), Count(70, 80)) == {
+        "prompt_tokens": 10,
+        "completion_tokens": 80,
+        "total_tokens": 90,
+        "estimated": True,
+    }
+
+
+@pytest.mark.clause("L2")
+@pytest.mark.parametrize(
+    ("vendor", "read"),
+    [
+        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}, Usage(9, cache_read=4)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "prompt_cache_hit_tokens": 3}, Usage(9, 2, cache_read=3)),
+        ({"prompt_tokens": True, "completion_tokens": 1.5, "completion_tokens_details": []}, Usage()),
+    ],
+)
+def test_a_vendors_usage_is_read_in_our_vocabulary(vendor: dict[str, object], read: Usage) -> None:
+    """By the names that the family has for it; what is no count is not said."""
+    assert read_usage(vendor) == read

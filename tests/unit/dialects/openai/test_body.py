@@ -5,16 +5,14 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from proxy.dialects.openai_body import completion_choice, patch_completion
-from proxy.dialects.openai_write import ChatWriter
+from proxy.dialects.openai.body import completion_choice, patch_completion
 from tests.support.strategies import encode
 
 
 def patched(body: object, finishes: dict[int, str] | None = None) -> dict[str, object]:
-    writer = ChatWriter("chatcmpl-ours", 9, "asked")
-    writer.settle()
+    identity = {"id": "chatcmpl-ours", "object": "chat.completion", "created": 9, "model": "asked"}
     raw = body if isinstance(body, bytes) else encode(body)
-    data = patch_completion(raw, writer, finishes or {}, {"total_tokens": 1}, lambda index, text: text, "5eed")
+    data = patch_completion(raw, identity, finishes or {}, {"total_tokens": 1}, lambda index, text: text, "5eed")
     value = orjson.loads(data)
     assert isinstance(value, dict)
     return value

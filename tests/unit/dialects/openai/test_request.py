@@ -7,13 +7,15 @@ import json
 import orjson
 import pytest
 
-from proxy.dialects.openai_request import BadRequest, ChatRequest, parse_chat_request
+from proxy.dialects.base import BadRequest
+from proxy.dialects.incoming import Incoming
+from proxy.dialects.openai.request import parse_chat_request
 from tests.support.strategies import encode
 
 
-def parse(value: object) -> ChatRequest:
+def parse(value: object) -> Incoming:
     request = parse_chat_request(encode(value))
-    assert isinstance(request, ChatRequest)
+    assert isinstance(request, Incoming)
     return request
 
 
@@ -119,7 +121,7 @@ def test_a_number_goes_on_as_it_was_written(number: str, where: str) -> None:
     """What no double holds is the caller's and the vendor's business; only the model and the usage are ours."""
     text = '{"model":"a","seed":1, ' + where % number + ',"messages":[{"content":"سلام"}],"stream":true}'
     request = parse_chat_request(text.encode())
-    assert isinstance(request, ChatRequest)
+    assert isinstance(request, Incoming)
 
     sent = request.for_upstream("b").decode()
     mine = json.loads(sent, parse_float=str, parse_constant=str, parse_int=str)
@@ -134,7 +136,7 @@ def test_long_numbers_beside_what_is_no_valid_json() -> None:
     """Half a surrogate pair, a raw newline, a bad byte and a second `model` are mended; the number stays."""
     text = b'\xef\xbb\xbf{"model":"a","n":0.1000000000000000055,"m":"x\\ud83d\ny\xff","model":"c"}'
     request = parse_chat_request(text)
-    assert isinstance(request, ChatRequest)
+    assert isinstance(request, Incoming)
     assert request.model == "c"
     assert request.for_upstream("b") == '{"model":"b","n":0.1000000000000000055,"m":"x�\\ny�"}'.encode()
 
@@ -144,12 +146,12 @@ def test_what_is_nested_too_deep_for_exact_numbers_still_goes_on() -> None:
     """Beyond what the interpreter's stack holds, the fast parser's value is sent."""
     text = b'{"model":"a","n":0.1000000000000000055,"x":' + b"[" * 1020 + b"]" * 1020 + b"}"
     request = parse_chat_request(text)
-    assert isinstance(request, ChatRequest)
+    assert isinstance(request, Incoming)
     assert request.for_upstream("b").startswith(b'{"model":"b","n":0.1')
 
 
 @pytest.mark.clause("Q1")
 def test_a_byte_order_mark_before_the_body_is_not_part_of_it() -> None:
     request = parse_chat_request(b'\xef\xbb\xbf{"model":"a"}')
-    assert isinstance(request, ChatRequest)
+    assert isinstance(request, Incoming)
     assert request.for_upstream("b") == b'{"model":"b"}'
