@@ -54,6 +54,8 @@ _TELL_S = 0.05
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key")
+# A shorter part of a key is no secret, and striking it out would hit words.
+_SHORTEST_PART = 6
 _counter: TokenCounter | None = None
 
 
@@ -312,7 +314,7 @@ def upstream(settings: UpstreamSettings, profile: VendorProfile) -> Upstream:
         drops=settings.unsupported == "drop",
         headers={"user-agent": "sluice", **{name.lower(): value for name, value in headers.items()}},
         credential=settings.credential,
-        secret=_key_of(settings),
+        secrets=_secrets_of(settings),
         timeouts=Timeouts(
             deadlines.connect,
             deadlines.first_byte,
@@ -353,16 +355,17 @@ def keys(settings: Settings) -> Keys:
     return Keys({key.sha256: key.tenant for key in settings.auth.keys})
 
 
-def _key_of(settings: UpstreamSettings) -> str:
-    """Our key there, "" if there is none. Some vendors want it in a header of their own, which is configured as
-    such."""
+def _secrets_of(settings: UpstreamSettings) -> tuple[str, ...]:
+    """Our key there, and its parts where it is an id and a secret that sign together. Some vendors want it in a header
+    of their own, which is configured as such."""
     if settings.api_key is not None:
-        return settings.api_key.reveal()
+        key = settings.api_key.reveal()
+        return (key, *(part for part in key.split(":") if len(part) >= _SHORTEST_PART)) if ":" in key else (key,)
     value = next((settings.headers[name] for name in _KEY_HEADERS if name in settings.headers), "")
-    return value.rpartition(" ")[2]
+    return (value.rpartition(" ")[2],) if value else ()
 
 
 def _secrets(settings: Settings) -> list[str]:
-    secrets = [key for key in map(_key_of, settings.upstreams.values()) if key]
+    secrets = [key for one in settings.upstreams.values() for key in _secrets_of(one)]
     password = URL(settings.ledger.url).password if "://" in settings.ledger.url else None
     return [*secrets, *([password] if password else [])]

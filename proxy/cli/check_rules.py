@@ -20,6 +20,7 @@ from rich.progress import track
 
 from proxy.canon.ending import Stop
 from proxy.config import load_config
+from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.pipeline.stream import Pipeline
 from proxy.pipeline.values import Asked, Facts, Setup
 from proxy.semantics.ruleset import Rule, RuleSet, VendorProfile
@@ -28,8 +29,6 @@ from proxy.stores.rules import default_rules_dir, load_rules
 
 # A moment for hints that are dates; any fixed one will do, so that two runs say the same (contract L4).
 _WALL = 1_795_996_800.0
-# What is asked of an upstream in the one dialect that pipelines read.
-_PATH = "/chat/completions"
 _STOPS = {"close": Stop.EOF, "reset": Stop.CUT, "abort": Stop.CUT, "hang": Stop.STALL}
 
 
@@ -87,7 +86,7 @@ def check(rules: RuleSet, recordings: Sequence[Recording], root: Path, progress:
     """`root` is the folder that the rules' `evidence:` paths start from."""
     proves = _rules_by_evidence(rules)
     differences: list[Difference] = []
-    playable = [recording for recording in recordings if _PATH in str(recording.request.get("path"))]
+    playable = [recording for recording in recordings if _is_playable(recording)]
     for recording in progress(playable):
         place = _place(recording, root)
         if recording.vendor in rules.vendors:
@@ -110,6 +109,11 @@ def check(rules: RuleSet, recordings: Sequence[Recording], root: Path, progress:
     )
 
 
+def _is_playable(recording: Recording) -> bool:
+    """In a dialect that is built? (An operator's own recordings may name others.)"""
+    return not recording.dialect or recording.dialect in VENDOR_DIALECTS
+
+
 def _place(recording: Recording, root: Path) -> str:
     path = recording.path.resolve()
     root = root.resolve()
@@ -126,8 +130,10 @@ def _rules_by_evidence(rules: RuleSet) -> Mapping[str, list[Rule]]:
 
 def replay(profile: VendorProfile, recording: Recording) -> Facts:
     """What the pipeline makes of a recording, with the clock of its reads."""
-    setup = Setup(profile, "check-rules", "m-test", "0" * 32, "check", _WALL)
-    pipeline = Pipeline(setup, Asked(stream=bool(_body_of(recording).get("stream"))))
+    dialect = recording.dialect or profile.dialect
+    sent = _body_of(recording)
+    setup = Setup(profile, "check-rules", "m-test", "0" * 32, "check", _WALL, dialect=dialect, sent=sent)
+    pipeline = Pipeline(setup, Asked(stream=recording.asks_stream))
     pipeline.head(recording.status, dict(recording.headers))
     for read in recording.reads:
         if pipeline.over:

@@ -13,8 +13,10 @@ from typing import Final, Protocol
 
 from proxy.errors import LimitExceeded
 from proxy.stores.recordings import Recording
+from proxy.wire.eventstream import EventStreamDecoder
 from proxy.wire.frame import Frame
 from proxy.wire.inflate import Inflater
+from proxy.wire.jsonarray import JsonArrayDecoder
 from proxy.wire.ndjson import NdjsonDecoder
 from proxy.wire.sse import SseDecoder
 
@@ -167,6 +169,10 @@ def _choose_decoder(recording: Recording) -> _Decoder:
     """By content type, or by what the body begins with: some vendors send events under another type."""
     if recording.header("content-type").startswith(("application/x-ndjson", "application/jsonl")):
         return NdjsonDecoder(_MAX_LINE_BYTES)
+    if "amazon.eventstream" in recording.header("content-type"):
+        return EventStreamDecoder(_MAX_LINE_BYTES)
+    if recording.asks_stream and recording.body.lstrip().startswith(b"["):
+        return JsonArrayDecoder(_MAX_LINE_BYTES)
     if recording.is_event_stream or recording.body.lstrip().startswith(_SSE_BEGINS):
         return SseDecoder(_MAX_LINE_BYTES, _MAX_LINE_BYTES)
     return _WholeBody()

@@ -154,7 +154,8 @@ class Losses:
     def fields(self, request: Request, *names: str) -> None:
         """These fields of the request, as far as they are said."""
         for name in names:
-            if getattr(request, name) not in (None, (), False):
+            value = getattr(request, name)
+            if value is not None and value is not False and value != ():
                 self.add(name)
 
     def extra(self, request: Request, *known: str) -> None:
@@ -176,6 +177,7 @@ HINTS = frozenset(
     (
         *("user", "metadata", "store", "service_tier", "safety_identifier", "prediction", "include"),
         *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "inference_geo"),
+        *("context_management", "diagnostics", "speed", "user_profile_id"),
     )
 )
 

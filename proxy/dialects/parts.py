@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import quote
 
 from proxy.canon.request import Image
 from proxy.dialects.base import BadRequest
@@ -120,3 +121,8 @@ class Fields:
         if value is not None:
             self.refuse(name, "a string or a list of strings")
         return ()
+
+
+def path_of(template: str, model: str) -> str:
+    """A path with a model's name in it, whatever characters that has."""
+    return template.format(quote(model, safe=""))

@@ -8,11 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from proxy.dialects import openai
+from proxy.dialects import (
+    anthropic,
+    baidu,
+    bedrock,
+    cohere,
+    completions,
+    dashscope,
+    embeddings,
+    gemini,
+    hunyuan,
+    minimax,
+    ollama,
+    openai,
+    responses,
+)
 from proxy.dialects.base import ClientDialect, VendorDialect
 
-_VENDORS = (openai.VENDOR,)
-_CLIENTS = (openai.CLIENT,)
+_VENDORS = (
+    openai.VENDOR,
+    anthropic.VENDOR,
+    responses.VENDOR,
+    completions.VENDOR,
+    *embeddings.VENDORS,
+    bedrock.VENDOR,
+    cohere.VENDOR,
+    *gemini.VENDORS,
+    ollama.VENDOR,
+    dashscope.VENDOR,
+    baidu.VENDOR,
+    hunyuan.VENDOR,
+    minimax.VENDOR,
+)
+_CLIENTS = (
+    openai.CLIENT,
+    anthropic.CLIENT,
+    responses.CLIENT,
+    completions.CLIENT,
+    embeddings.CLIENT,
+)
 
 VENDOR_DIALECTS: Mapping[str, VendorDialect] = {dialect.name: dialect for dialect in _VENDORS}
 CLIENT_DIALECTS: Mapping[str, ClientDialect] = {dialect.name: dialect for dialect in _CLIENTS}

@@ -7,11 +7,13 @@ the Responses API's `encrypted_content`), and refuses another's. So a seal in a 
 
 from __future__ import annotations
 
+import re
+
 ANTHROPIC = "anthropic-claude-v1"
 GEMINI = "google-gemini-v1"
 RESPONSES = "openai-responses-v1"
 BEDROCK = "amazon-bedrock-v1"
-_FORMATS = (ANTHROPIC, GEMINI, RESPONSES, BEDROCK)
+_FORMAT = re.compile(r"[a-z0-9-]+-v[0-9]+", re.ASCII)
 
 
 def mark_seal(seal: str, format: str | None, own: str) -> str:
@@ -22,4 +24,4 @@ def mark_seal(seal: str, format: str | None, own: str) -> str:
 def read_seal(text: str, own: str) -> tuple[str, str]:
     """The seal and its format."""
     format, mark, seal = text.partition("#")
-    return (seal, format) if mark and format in _FORMATS else (text, own)
+    return (seal, format) if mark and _FORMAT.fullmatch(format) else (text, own)

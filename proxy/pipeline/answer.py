@@ -8,7 +8,7 @@ nothing to add. (contract W3, W4; design "The fast path")
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ToolFragment
@@ -108,6 +108,8 @@ class Answer:
 
     def feed(self, chunk: Chunk, delta: Delta, finish: str | None, now: float) -> bool:
         """One choice's increment, with its canonical finish. True if it is progress (contract W6)."""
+        if not self._is_native and "native" in delta.extra:  # what only a client of the vendor's family can read
+            delta.extra = {name: value for name, value in delta.extra.items() if name != "native"}
         choice = self._choices.get(delta.choice)
         if choice is None:
             choice = self._new_choice(delta.choice)
@@ -115,7 +117,7 @@ class Answer:
                 self._choices[delta.choice] = choice  # an empty delta opens no choice that would then need its finish
         self._last = choice.last = chunk
         self._plain_choice = None
-        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call"))
+        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call") or "native" in delta.extra)
         if progress:
             self.spoke_on = self.spoke_on or choice.finish is not None
             self._receive(delta)
@@ -168,6 +170,8 @@ class Answer:
         for fragment in delta.tools or ():
             call, begins = choice.tools.place(fragment)
             call.name = call.name or fragment.name or ""
+            if fragment.extra:
+                call.extra = {**call.extra, **fragment.extra}
             self._keep(_STATE_BYTES if begins else 0)
         if delta.logprobs is not None or delta.extra:
             self._keep(self.frame_bytes)
@@ -247,8 +251,13 @@ class Answer:
             if placed and not texts and all(call is choice.pending and not f.arguments for f, call, _ in placed):
                 keep.add(CALL)
             self._release(choice, choice.held(keep))
+        begun = [field for field, text in texts.items() if text]
         for field, text in texts.items():
-            if out := choice.hold(field, text, now):
+            out = choice.hold(field, text, now)
+            # What follows in the same delta comes after this text, its tail included.
+            if choice.holds[field].tail and (placed or field != begun[-1]) and not _is_twice(field, begun):
+                out += choice.release(field, halves=True)
+            if out:
                 fields[str(field)] = out
                 self._facts.delivered_of(choice.index).append(out)
         if fragments := self._fragments(choice, placed, now):
@@ -546,7 +555,9 @@ class Answer:
         texts = {field: whole_text("".join(pieces)) for field, pieces in choice.texts.items()}
         if "content" in texts:
             texts["content"] = self._content_of(choice.index, texts["content"])
-        calls = [(call.id, call.name, whole_text("".join(call.arguments)) or "{}") for call in choice.tools.calls]
+        calls = [
+            (call.id, call.name, whole_text("".join(call.arguments)) or "{}", call.extra) for call in choice.tools.calls
+        ]
         extra: Mapping[str, object] = choice.finish_delta.choice_extra if choice.finish_delta is not None else NOTHING
         logprobs = choice.take_logprobs(None)
         word = choice.finish_delta.finish if choice.finish_delta is not None else None
@@ -573,6 +584,11 @@ class _Event:
         self.chunk, self.choice, self.fields = chunk, choice, fields
         self.word = word
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
+
+
+def _is_twice(field: Key, begun: Sequence[Key]) -> bool:
+    """Some vendors say reasoning by both its names in each delta: neither comes after the other."""
+    return field == "reasoning_content" and begun[-1] == "reasoning"
 
 
 def _joined(before: object, value: object) -> object:

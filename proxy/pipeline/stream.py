@@ -12,7 +12,7 @@ Nothing is awaited here; a caller that loses its client or its upstream says so 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -43,6 +43,7 @@ from proxy.pipeline.values import Asked, Closing, Facts, Head, Pieces, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.classifier import classify
 from proxy.semantics.completeness import finish_for, is_whole_json
+from proxy.semantics.struck import struck_text
 from proxy.wire.encode import event
 from proxy.wire.frame import Frame
 
@@ -334,10 +335,16 @@ class Pipeline:
                 return
         if not frame.terminated:
             return
-        if parsed.data.lstrip()[:1] in (b"{", b"[") and not self._answer.finished:
+        # A binary message that is broken comes as one that has neither a name nor a byte.
+        is_piece = parsed.data.lstrip()[:1] in (b"{", b"[") or (self._is_binary and not (frame.data or frame.event))
+        if is_piece and not self._answer.finished:
             self._fail(verdicts.malformed(self.facts.upstream_status), Ending.VENDOR_ERROR)
         else:
             self._keep_aside(parsed.data)
+
+    @property
+    def _is_binary(self) -> bool:
+        return self._intake is not None and self._intake.shape is Shape.EVENTSTREAM
 
     def _chunk(self, chunk: Chunk, now: float) -> None:
         facts = self.facts
@@ -368,7 +375,7 @@ class Pipeline:
         if self._answer.feed(chunk, delta, finish if finish != "error" else None, now):
             self._progress(now)
         if finish == "error":
-            payload = {"choices": [{"finish_reason": delta.finish}], **chunk.extra}
+            payload = {"choices": [{**delta.choice_extra, "finish_reason": delta.finish}], **chunk.extra}
             self._classify(payload, chunk.wire or b"", None, delta.finish)
         elif finish == "content_filter" and not self._answer.said:
             self._fail(verdicts.content_filtered(self.facts.upstream_status), Ending.VENDOR_ERROR)
@@ -441,7 +448,7 @@ class Pipeline:
         verdict = classify(self.setup.profile, observation, self.setup.wall)
         if not verdict.mapped:
             self._unmapped = observation
-        return _without(self.setup.secret, verdict) if self.setup.secret else verdict
+        return _without(self.setup.secrets, verdict) if self.setup.secrets else verdict
 
     def _fail(self, verdict: Verdict, ending: Ending) -> None:
         """The first error decides; nothing after it counts, nor after the end mark."""
@@ -512,7 +519,7 @@ class Pipeline:
 
     @property
     def _in_lines(self) -> bool:
-        """May a body that is no JSON be one JSON per line? The readers of these families keep no state."""
+        """May a body that is no JSON be one JSON per line? The readers of these families may read a line twice."""
         return self._openai is not None or Framing.NDJSON in self._dialect.framings
 
     def leave(self) -> None:
@@ -712,18 +719,13 @@ def _safe_cut(data: bytes, start: int, at_boundary: bool) -> int:
     return end.end() if end is not None else len(data)
 
 
-def _without(secret: str, verdict: Verdict) -> Verdict:
-    """Vendors quote the key that they refuse: ours must not reach a caller, whatever it looks like (contract Q2,
-    L3)."""
-
-    def struck(text: str | None) -> str | None:
-        return text.replace(secret, "***") if text is not None else None
-
+def _without(secrets: Sequence[str], verdict: Verdict) -> Verdict:
+    """Vendors quote the key that they refuse."""
     return replace(
         verdict,
-        message=verdict.message.replace(secret, "***"),
-        vendor_code=struck(verdict.vendor_code),
-        vendor_message=struck(verdict.vendor_message),
+        message=struck_text(verdict.message, secrets) or "",
+        vendor_code=struck_text(verdict.vendor_code, secrets),
+        vendor_message=struck_text(verdict.vendor_message, secrets),
     )
 
 

@@ -38,8 +38,9 @@ class Asked:
 class Setup:
     """One attempt. `upstream` is the configured name, `model` the name asked of it; `seed` (hex) makes the ids that a
     vendor leaves out; `wall` is the unix time at which the attempt began; limits are in bytes, `hold_s` in seconds;
-    `secret` is our key there, which no answer may show. `dialect` is what the upstream speaks (None: what its vendor
-    usually does) and `sent` the body that it got; `headers` are for the client, whatever the answer."""
+    `secrets` are our key there and its parts, which no answer may show. `dialect` is what the upstream speaks (None:
+    what its vendor usually does) and `sent` the body that it got; `headers` are for the client, whatever the
+    answer."""
 
     profile: VendorProfile
     upstream: str
@@ -52,7 +53,7 @@ class Setup:
     max_line_bytes: int = 8 * 1024 * 1024
     max_answer_bytes: int = 64 * 1024 * 1024
     strip_fences: bool = True
-    secret: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     dialect: str | None = None
     sent: Mapping[str, object] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)

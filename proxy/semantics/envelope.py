@@ -30,7 +30,7 @@ _HOLDERS = (
     "violations", "provider_error", "upstream_error", "body", "errorInfo",
 )  # fmt: skip
 _MESSAGES = (
-    "message", "msg", "Message", "error_msg", "status_msg", "error_message", "errorMessage", "err_msg", "ErrorMsg",
+    "message", "msg", "Message", "Msg", "error_msg", "status_msg", "error_message", "errorMessage", "err_msg", "ErrorMsg",
     "error_description", "title", "faultstring", "blockReasonMessage",
 )  # fmt: skip
 _CODES = (

@@ -7,13 +7,19 @@ said once, and a call that ends without arguments gets `{}`. Knows no vendor; on
 
 from __future__ import annotations
 
-from proxy.canon.chunk import ToolFragment
+from collections.abc import Mapping
+
+from proxy.canon.chunk import NOTHING, ToolFragment
 
 
 class Call:
-    """One call of the answer: `slot` is the index that the client sees. Whoever tells the client its `name` sets it."""
+    """One call of the answer: `slot` is the index that the client sees. Whoever tells the client its `name` sets it,
+    and who keeps calls for one body also their unknown fields, `extra`."""
 
-    __slots__ = ("_depth", "_in_escape", "_in_string", "_scanned", "arguments", "id", "name", "slot", "type", "waits")
+    __slots__ = (
+        *("_depth", "_in_escape", "_in_string", "_scanned"),
+        *("arguments", "extra", "id", "name", "slot", "type", "waits"),
+    )
 
     def __init__(self, slot: int, identity: str) -> None:
         self.slot = slot
@@ -22,6 +28,7 @@ class Call:
         self.type = "function"
         self.waits = False
         self.arguments: list[str] = []
+        self.extra: Mapping[str, object] = NOTHING
         self.forget()
 
     def forget(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 
 import structlog
 from aiohttp import web
@@ -25,6 +26,7 @@ from proxy.upstream.attempts import Attempts, Caller
 
 log = structlog.get_logger()
 
+_ANTHROPIC = "anthropic-version"
 _SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
 
 _JSON_TYPE = re.compile(r"[\w.-]+/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.ASCII | re.IGNORECASE)
@@ -52,6 +54,8 @@ class Routes:
         # No middleware and no signal: aiohttp would build their chain for each request.
         app = web.Application(client_max_size=self._max_request_bytes)
         get = app.router.add_get  # HEAD as well
+        messages = CLIENT_DIALECTS["messages"]
+        app.router.add_post(f"{messages.endpoint}/count_tokens", self._guarded(self.count_tokens, messages))
         for dialect in CLIENT_DIALECTS.values():
             app.router.add_post(dialect.endpoint, self._guarded(self._answers(dialect), dialect))
         get("/v1/models", self._guarded(self.models))
@@ -99,12 +103,32 @@ class Routes:
         assert client.response is not None, "an attempt answers"
         return client.response
 
+    async def count_tokens(self, request: web.Request) -> web.StreamResponse:
+        """Anthropic's way of asking how long a prompt is: our own count, which every vendor's rows are counted by."""
+        dialect = CLIENT_DIALECTS["messages"]
+        caller, denied = self._caller(request, dialect)
+        if denied is not None:
+            return denied
+        if not _is_json(caller.headers):
+            return refusal(_no_json(), caller, "content-type", dialect)
+        parsed = dialect.parse(await request.read())
+        if not isinstance(parsed, BadRequest) and isinstance(parsed.canonical, BadRequest):
+            parsed = parsed.canonical
+        if isinstance(parsed, BadRequest):
+            return _bad(parsed, caller, dialect)
+        if self._attempts.route(parsed.model) is None:
+            return refusal(_no_model(parsed.model), caller, "model", dialect)
+        return json_answer({"input_tokens": await self._attempts.count_prompt(parsed)}, caller)
+
     async def models(self, request: web.Request) -> web.StreamResponse:
         caller, denied = self._caller(request)
         if denied is not None:
             return denied
-        listed = {"object": "list", "data": [self._listed(alias) for alias in self._attempts.routes]}
-        return json_answer(listed, caller)
+        listed = [self._listed(alias, caller) for alias in self._attempts.routes]
+        if _ANTHROPIC in caller.headers:
+            ends = {"first_id": listed[0]["id"], "last_id": listed[-1]["id"]}
+            return json_answer({"data": listed, "has_more": False, **ends}, caller)
+        return json_answer({"object": "list", "data": listed}, caller)
 
     async def model(self, request: web.Request) -> web.StreamResponse:
         caller, denied = self._caller(request)
@@ -113,7 +137,7 @@ class Routes:
         alias = request.match_info["model"]
         if self._attempts.route(alias) is None:
             return refusal(_no_model(alias), caller, "model")
-        return json_answer(self._listed(alias), caller)
+        return json_answer(self._listed(alias, caller), caller)
 
     async def healthz(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text="alive\n", headers=_SERVER)
@@ -129,14 +153,20 @@ class Routes:
         body, content_type = self._render_metrics()
         return web.Response(body=body, headers={"content-type": content_type, **_SERVER})
 
-    def _listed(self, alias: str) -> dict[str, object]:
+    def _listed(self, alias: str, caller: Caller) -> dict[str, object]:
+        """A model in the form of the API whose header the caller sent."""
+        if _ANTHROPIC in caller.headers:
+            since = datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            return {"type": "model", "id": alias, "display_name": alias, "created_at": since}
         return {"id": alias, "object": "model", "created": self._started, "owned_by": "sluice"}
 
-    def _caller(self, request: web.Request) -> tuple[Caller, web.Response | None]:
+    def _caller(
+        self, request: web.Request, dialect: ClientDialect = CLIENT_DIALECTS["chat"]
+    ) -> tuple[Caller, web.Response | None]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         tenant = self._keys.tenant_of(headers)
         caller = identify(headers, tenant or "")
-        return caller, None if tenant is not None else refusal(_bad_key(), caller)
+        return caller, None if tenant is not None else refusal(_bad_key(), caller, dialect=dialect)
 
     def _too_large(self) -> str:
         return f"The request body is larger than the {self._max_request_bytes} bytes allowed here."

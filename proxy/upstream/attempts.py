@@ -17,6 +17,7 @@ from yarl import URL
 from proxy.canon.ending import Stop
 from proxy.canon.verdict import Verdict
 from proxy.dialects.base import BadRequest, ClientRequest, VendorDialect
+from proxy.dialects.embeddings import EMBEDDINGS
 from proxy.dialects.openai.send import countable
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.errors import LedgerUnavailable
@@ -51,7 +52,7 @@ class Upstream:
     base: URL
     headers: Mapping[str, str]
     credential: str
-    secret: str
+    secrets: tuple[str, ...]
     timeouts: Timeouts
     dialect: VendorDialect = VENDOR_DIALECTS["openai"]
     signer: Signer | None = None
@@ -130,7 +131,11 @@ class Attempts:
         then has got nothing."""
         upstream, services = target.upstream, self._services
         profile = self._rules().profile(upstream.vendor)
-        prepared = prepare(request, upstream.dialect, target.model, profile.request_fields, drops=upstream.drops)
+        dialect = dialect_for(request, upstream.dialect)
+        if dialect is None:
+            message = f"The model `{request.model[:200]}` gives no embeddings: its upstream has no API for them here."
+            return BadRequest("unsupported_endpoint", message, "model")
+        prepared = prepare(request, dialect, target.model, profile.request_fields, drops=upstream.drops)
         if isinstance(prepared, BadRequest):
             return prepared
         row = self._row(request, target, caller)
@@ -139,14 +144,14 @@ class Attempts:
         except LedgerUnavailable:
             return verdicts.ledger_unavailable()
         asked = Asked(request.stream, request.usage, request.json, request.client, request.body)
-        pipeline = Pipeline(self._setup(target, caller, row, profile, prepared), asked)
+        pipeline = Pipeline(self._setup(target, caller, row, profile, prepared, dialect), asked)
         count = self._count_prompt(_countable(request), request.size)
         pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
         self._running.add(pump)
         self._idle.clear()
         services.watcher.opened(upstream.name)
         try:
-            await pump.run(self._open(upstream, self._headers(request, upstream, caller), prepared))
+            await pump.run(self._open(upstream, self._headers(request, upstream, dialect, caller), prepared))
         finally:
             self._running.discard(pump)
             if not self._running:
@@ -161,6 +166,11 @@ class Attempts:
             return await self._session.open(url, headers, prepared.body, upstream.timeouts)
         except Stopped as stopped:
             return stopped.stop
+
+    async def count_prompt(self, request: ClientRequest) -> int:
+        """Our count of a request's prompt, without asking anybody."""
+        counted = self._count_prompt(_countable(request), request.size)()
+        return counted if isinstance(counted, int) else await counted
 
     def interrupt(self) -> None:
         """The time to finish is over: every stream ends with `shutting_down` (contract C1)."""
@@ -186,7 +196,13 @@ class Attempts:
         )
 
     def _setup(
-        self, target: Target, caller: Caller, row: AttemptOpen, profile: VendorProfile, prepared: Prepared
+        self,
+        target: Target,
+        caller: Caller,
+        row: AttemptOpen,
+        profile: VendorProfile,
+        prepared: Prepared,
+        dialect: VendorDialect,
     ) -> Setup:
         shaping = self._shaping
         return Setup(
@@ -201,15 +217,14 @@ class Attempts:
             max_line_bytes=shaping.max_line_bytes,
             max_answer_bytes=shaping.max_answer_bytes,
             strip_fences=shaping.strip_fences,
-            secret=target.upstream.secret,
-            dialect=target.upstream.dialect.name,
+            secrets=target.upstream.secrets,
+            dialect=dialect.name,
             sent=prepared.sent,
             headers=prepared.headers,
         )
 
     @staticmethod
-    def _headers(request: ClientRequest, upstream: Upstream, caller: Caller) -> dict[str, str]:
-        dialect = upstream.dialect
+    def _headers(request: ClientRequest, upstream: Upstream, dialect: VendorDialect, caller: Caller) -> dict[str, str]:
         headers = {
             "content-type": "application/json",
             "accept": dialect.accept if request.stream else "application/json",
@@ -229,6 +244,11 @@ class Attempts:
         return {**headers, **upstream.headers}
 
 
+def dialect_for(request: ClientRequest, usual: VendorDialect) -> VendorDialect | None:
+    """How the upstream is asked this; None if it cannot be."""
+    return EMBEDDINGS.get(usual.name) if request.client == "embeddings" else usual
+
+
 def address(base: URL, path: str) -> URL:
     """The base URL with a dialect's path behind its own, and both their queries."""
     target = URL(path, encoded=True)
@@ -241,5 +261,8 @@ def _countable(request: ClientRequest) -> Mapping[str, object]:
     """What is counted of the prompt: the same for the same request, in whatever dialect it came."""
     if request.client == "chat":
         return request.body
+    if request.client == "embeddings":
+        texts = request.body.get("input")
+        return {"messages": [{"content": text} for text in (texts if isinstance(texts, list) else [texts])]}
     canonical = request.canonical
     return {} if isinstance(canonical, BadRequest) else countable(canonical)

@@ -22,9 +22,9 @@ from proxy.canon.usage import Count
 from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptClose, AttemptOpen, LedgerStore
 from proxy.pipeline import EVENT_STREAM, Closing, Facts, Head, Pipeline
+from proxy.semantics.struck import struck, struck_text
 from proxy.upstream.clock import Clock
 from proxy.upstream.session import Exchange, Stopped, Timeouts
-from proxy.upstream.struck import struck, struck_text
 from proxy.upstream.tasks import Tasks
 from proxy.wire.encode import KEEP_ALIVE
 
@@ -402,8 +402,8 @@ class Pump:
             events_out=facts.events_out,
             notes=facts.notes,
         )
-        if secret := self._pipeline.setup.secret:
-            _strike_out(row, secret)
+        if secrets := self._pipeline.setup.secrets:
+            _strike_out(row, secrets)
         return row
 
     def leave(self) -> None:
@@ -495,13 +495,13 @@ class Pump:
             self._client.answer(head, body)
 
 
-def _strike_out(row: AttemptClose, secret: str) -> None:
+def _strike_out(row: AttemptClose, secrets: Sequence[str]) -> None:
     """A vendor may throw our key back wherever it may write."""
-    row.served_model = struck_text(row.served_model, secret)
-    row.service_tier = struck_text(row.service_tier, secret)
-    row.vendor_request_id = struck_text(row.vendor_request_id, secret)
-    row.vendor_response_id = struck_text(row.vendor_response_id, secret)
-    row.finish_reason = struck_text(row.finish_reason, secret)
-    row.vendor_usage = struck(row.vendor_usage, secret)
+    row.served_model = struck_text(row.served_model, secrets)
+    row.service_tier = struck_text(row.service_tier, secrets)
+    row.vendor_request_id = struck_text(row.vendor_request_id, secrets)
+    row.vendor_response_id = struck_text(row.vendor_response_id, secrets)
+    row.finish_reason = struck_text(row.finish_reason, secrets)
+    row.vendor_usage = struck(row.vendor_usage, secrets)
     if row.notes:
-        row.notes = {struck_text(name, secret) or "": struck(note, secret) for name, note in row.notes.items()}
+        row.notes = {struck_text(name, secrets) or "": struck(note, secrets) for name, note in row.notes.items()}

@@ -2,8 +2,8 @@
 
 In: the reads of one response body, cut anywhere. Out: a `Frame` per message: its payload as `data`, its `:event-type`,
 or `:exception-type`, or `:error-code` as `event` (which is which, its reader knows by name). A message whose checksum
-is wrong ends the stream: behind it nobody knows where the next one begins. Its bytes come out as one frame. Never parses a
-payload, never raises but for `LimitExceeded`.
+is wrong ends the stream, for behind it nobody knows where the next one begins: a frame without data, which no reader
+understands, stands in its place. Never parses a payload, never raises but for `LimitExceeded`.
 
 A message: total length (4 bytes, big endian), length of headers (4), CRC32 of these eight (4), headers, payload, CRC32
 of all before (4). A header: length of name (1), name, type of value (1), value.
@@ -25,13 +25,15 @@ _STRING = 7
 
 
 class EventStreamDecoder:
-    """Holds at most one partial message. `broken` says that a checksum was wrong."""
+    """Holds at most one partial message. A limit is handled as in `LineBuffer`: what stood in front of the long message
+    is returned first. `broken` says that a checksum or a length was wrong."""
 
-    __slots__ = ("_held", "_limit", "broken", "over")
+    __slots__ = ("_held", "_limit", "_wanted", "broken", "over")
 
     def __init__(self, max_line_bytes: int) -> None:
         self._limit = max_line_bytes
         self._held = bytearray()
+        self._wanted = _PRELUDE  # bytes without which there is nothing to look at
         self.broken = False
         self.over: LimitExceeded | None = None
 
@@ -41,52 +43,59 @@ class EventStreamDecoder:
         if self.broken:
             return []
         self._held += data
+        # A long message comes in many reads: none of them looks at it again before it is whole.
+        if len(self._held) < self._wanted:
+            return []
         frames: list[Frame] = []
         start = 0
-        while len(self._held) - start >= _PRELUDE and self.over is None:
-            total, headers, crc = unpack_from(">III", self._held, start)
-            if crc != zlib.crc32(self._held[start : start + 8]) or total < _LEAST or headers > total - _LEAST:
-                self._break(frames, start)
-                return frames
-            if total > self._limit:
-                self.over = LimitExceeded("line", self._limit, total)
+        while (size := self._size_at(start)) is not None and len(self._held) - start >= size:
+            message = bytes(self._held[start : start + size])
+            start += size
+            if size < _LEAST or unpack_from(">I", message, size - 4)[0] != zlib.crc32(message[:-4]):
+                self.broken = True
+                frames.append(Frame(b""))
                 break
-            if len(self._held) - start < total:
-                break
-            message = bytes(self._held[start : start + total])
-            if unpack_from(">I", message, total - 4)[0] != zlib.crc32(message[:-4]):
-                self._break(frames, start)
-                return frames
-            frames.append(_frame(message, headers))
-            start += total
-        del self._held[:start]
+            frames.append(_frame(message))
+        del self._held[: len(self._held) if self.broken or self.over is not None else start]
         if self.over is not None and not frames:
             raise self.over
         return frames
 
     def finish(self) -> list[Frame]:
-        """A message that did not come whole: it says nothing."""
-        rest = bytes(self._held)
+        """The end of input. What came of a message that is not whole says nothing."""
+        if self.over is not None:
+            raise self.over
         self._held.clear()
-        return [Frame(rest, terminated=False)] if rest and not self.broken else []
+        return []
 
-    def _break(self, frames: list[Frame], start: int) -> None:
-        self.broken = True
-        frames.append(Frame(bytes(self._held[start:])))
-        self._held.clear()
+    def _size_at(self, start: int) -> int | None:
+        """How long the message is that begins here; None if that is not known yet, or it is too long. One that says
+        nonsense of its lengths is as long as what was read of it."""
+        if len(self._held) - start < _PRELUDE:
+            self._wanted = _PRELUDE
+            return None
+        size, headers, crc = unpack_from(">III", self._held, start)
+        if crc != zlib.crc32(self._held[start : start + 8]) or size < _LEAST or headers > size - _LEAST:
+            return _PRELUDE
+        if size > self._limit:
+            self.over = LimitExceeded("line", self._limit, size)
+            return None
+        self._wanted = size
+        return int(size)
 
 
-def _frame(message: bytes, headers: int) -> Frame:
-    named = _headers(message[_PRELUDE : _PRELUDE + headers])
-    event = named.get(":exception-type") or named.get(":event-type") or named.get(":error-code")
-    data = message[_PRELUDE + headers : -4]
+def _frame(message: bytes) -> Frame:
+    payload = _PRELUDE + unpack_from(">I", message, 4)[0]
+    named = _headers(message[_PRELUDE:payload])
+    event = named.get(":exception-type") or named.get(":event-type") or named.get(":error-code") or None
+    data = message[payload:-4]
     if not data and ":error-message" in named:
         data = named[":error-message"].encode()
     return Frame(data, event)
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """The headers that are strings. What is malformed ends them."""
+    """The headers that are strings, the first of each name. What is malformed ends them."""
     found: dict[str, str] = {}
     at = 0
     while at < len(data):
@@ -100,7 +109,9 @@ def _headers(data: bytes) -> dict[str, str]:
             if at + 2 > len(data):
                 break
             size, at = unpack_from(">H", data, at)[0], at + 2
+        if at + size > len(data):
+            break
         if kind == _STRING:
-            found[name] = data[at : at + size].decode("utf-8", "replace")
+            found.setdefault(name, data[at : at + size].decode("utf-8", "replace"))
         at += size
     return found

@@ -51,7 +51,7 @@ def test_the_rule_file_says_in_which_header_the_key_goes(tmp_path: Path) -> None
 def test_a_dialect_that_is_not_built_is_refused_by_name(tmp_path: Path) -> None:
     """An operator's own rule file may name another API family; the start says so instead of sending it nonsense."""
     files = {path.name: path.read_text() for path in default_rules_dir().glob("*.yaml")}
-    files["openai.yaml"] = files["openai.yaml"].replace("dialect: openai", "dialect: grpc")
+    files["openai.yaml"] = files["openai.yaml"].replace("dialects: [openai,", "dialects: [grpc, openai,")
 
     with pytest.raises(ConfigError, match=r"upstreams\.main: the dialect grpc is not built, only openai"):
         check_dialects(settings_of(tmp_path), parse_rule_files(files))

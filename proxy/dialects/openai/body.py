@@ -75,20 +75,20 @@ def _patch_call(call: Mapping[str, object], position: int, seed: str) -> dict[st
 def completion_choice(
     index: int,
     texts: Mapping[str, str],
-    calls: Sequence[tuple[str, str, str]],
+    calls: Sequence[tuple[str, str, str, Mapping[str, object]]],
     finish: str,
     logprobs: object,
     message_extra: Mapping[str, object],
     choice_extra: Mapping[str, object],
 ) -> dict[str, object]:
-    """One choice of a chat.completion from joined texts and calls `(id, name, arguments)`."""
+    """One choice of a chat.completion from joined texts and calls `(id, name, arguments, unknown fields)`."""
     message: dict[str, object] = {"role": "assistant", "content": texts.get("content"), **message_extra}
     message.update({field: text for field, text in texts.items() if field != "content"})
     if not calls and message["content"] is None and "refusal" not in texts:
         message["content"] = ""
     if calls:
         message["tool_calls"] = [
-            {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for identity, name, arguments in calls
+            {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}, **extra}
+            for identity, name, arguments, extra in calls
         ]
     return {**choice_extra, "index": index, "message": message, "logprobs": logprobs, "finish_reason": finish}

@@ -3,8 +3,8 @@
 `OpenAIReader.read` takes the data of one frame and says what it is; `read_body` does the same for a plain JSON answer.
 It narrows every field once and knows the family's spellings: content as a list of parts (Mistral), usage inside
 `x_groq` or inside the choice (Moonshot), `message` where a `delta` should be (MiniMax, Perplexity), arguments as an
-object, errors as strings. It never raises, keeps no state but a counter, and decides nothing: what an error means is
-for the rules, whether an answer is complete for the pipeline. (contract W3, W4)
+object, errors as strings. It never raises, keeps no state but a counter and what MiniMax would say again, and decides
+nothing: what an error means is for the rules, whether an answer is complete for the pipeline. (contract W3, W4)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from proxy.canon.chunk import (
     ToolFragment,
 )
 from proxy.canon.usage import Usage
-from proxy.dialects.openai.usage import read_usage
+from proxy.dialects.openai_usage import read_usage
 from proxy.dialects.payload import (
     BROKEN,
     as_count,
@@ -38,6 +38,7 @@ from proxy.dialects.payload import (
     is_empty,
     parse_leniently,
 )
+from proxy.dialects.pro import ProAnswer
 from proxy.dialects.signs import bad_base_response, is_error, speaks_of_error
 
 CHUNK = "chat.completion.chunk"
@@ -61,6 +62,8 @@ class OpenAIReader:
     def __init__(self) -> None:
         self.replaced = 0
         self._increment, self._other = "delta", "message"
+        self._pro = ProAnswer()
+        self._streams = False  # has an increment said anything?
 
     def read(self, data: bytes, event: str | None, one_line: bool = True) -> Parsed:
         """What one frame says. `one_line` is False when the frame's data came in several lines, which must not pass."""
@@ -111,12 +114,16 @@ class OpenAIReader:
         return Heartbeat()
 
     def _object(self, value: dict[str, object], data: bytes, event: str | None, wire: bytes | None) -> Parsed:
+        if "reply" in value and (told := self._pro.as_chat(value)) is not None:  # MiniMax's other grammar
+            value, wire = told, None
         choices = value.get("choices")
         if type(choices) is list and any(type(choice) is dict and choice.get("error") for choice in choices):
             inner = next(choice["error"] for choice in choices if type(choice) is dict and choice.get("error"))
             value = {**value, "error": value.get("error") or inner}  # OpenRouter: of one choice
         if value.get("error") or event == "error" or bad_base_response(value):
             return ErrorSeen(value, data, self._chunk(value, choices, None) if isinstance(choices, list) else None)
+        if choices == [] and is_error(value):  # Spark says every error by a number, and may add an empty list
+            return ErrorSeen(value, data, self._chunk(value, choices, None))
         if isinstance(choices, list):
             return self._chunk(value, choices, wire)
         if isinstance(value.get("usage"), dict) and not is_empty(value["usage"]):
@@ -156,6 +163,8 @@ class OpenAIReader:
         clean = True
         if not isinstance(body, dict):
             body, clean = choice.get(self._other), False
+            if isinstance(body, dict) and self._streams:  # MiniMax's last event: a whole message, said again
+                body = {}
             if not isinstance(body, dict):
                 body = {"content": choice["text"]} if isinstance(choice.get("text"), str) else {}  # older completions
         index = choice.get("index")
@@ -172,6 +181,8 @@ class OpenAIReader:
         else:
             delta, body_clean = self._body(index, body)
             clean = clean and body_clean
+        if not self._streams and (delta.texts or delta.tools) and self._increment in choice:
+            self._streams = True
         delta.finish = _word(finish) if finish and finish not in _NO_FINISH else None
         if choice.get("logprobs") is not None:
             delta.logprobs = choice["logprobs"]

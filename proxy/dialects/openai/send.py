@@ -103,6 +103,8 @@ def _assistant(message: Message, losses: Losses, ways: Ways) -> dict[str, object
         made |= _thoughts(thoughts, message.at, losses, ways)
     if calls := [_call(part) for part in message.parts if isinstance(part, ToolCall)]:
         made["tool_calls"] = calls
+    if any(getattr(part, "cache", None) is not None for part in message.parts):
+        losses.hint("cache_control")
     for part in message.parts:
         if isinstance(part, Native) and part.family == CLIENT:
             made.setdefault("tool_calls", [])

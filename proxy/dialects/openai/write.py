@@ -11,33 +11,17 @@ from collections.abc import Mapping
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import ContentOf
+from proxy.dialects.identity import Identity
 from proxy.dialects.openai.body import patch_completion
-from proxy.dialects.openai.usage import client_usage, usage_of
-from proxy.dialects.payload import as_mapping, encode_json
+from proxy.dialects.openai_usage import client_usage
+from proxy.dialects.payload import encode_json
 from proxy.wire.encode import DONE, event
 
 _EMPTY = Chunk([])
 
 
-class ChatWriter:
-    """Writes one answer. `fallback_id`, `created` (unix seconds) and `model` stand in where the vendor says nothing."""
-
-    def __init__(self, fallback_id: str, created: int, model: str) -> None:
-        self._fallback = (fallback_id, created, model)
-        self.id, self.created, self.model = "", 0, ""
-
-    def adopt(self, chunk: Chunk) -> None:
-        """Take identity from a chunk that came before the commit point."""
-        self.id = self.id or chunk.id
-        self.created = self.created or chunk.created
-        self.model = self.model or chunk.model
-
-    def settle(self) -> None:
-        """From here on identity is constant."""
-        fallback_id, created, model = self._fallback
-        self.id = self.id or fallback_id
-        self.created = self.created or created
-        self.model = self.model or model
+class ChatWriter(Identity):
+    """Writes one answer."""
 
     def is_mine(self, chunk: Chunk) -> bool:
         """Does the chunk carry the stream's identity, so that its bytes may pass?"""
@@ -54,12 +38,7 @@ class ChatWriter:
         logprobs: object = None,
         choice_extra: Mapping[str, object] | None = None,
     ) -> bytes:
-        """One chat.completion.chunk with one choice; `chunk` gives the unknown fields of the payload. What only the
-        vendor's own family could say (`native`) is left out, and with nothing else in it the event is none."""
-        if "native" in delta:
-            delta = {name: value for name, value in delta.items() if name != "native"}
-            if not delta and finish is None and logprobs is None:
-                return b""
+        """One chat.completion.chunk with one choice; `chunk` gives the unknown fields of the payload."""
         body: dict[str, object] = {"index": choice, "delta": delta}
         if choice_extra:
             body.update(choice_extra)
@@ -72,7 +51,7 @@ class ChatWriter:
         """The one chunk in which usage stands, if the client asked for it, and the end mark."""
         if not wanted:
             return DONE
-        told = client_usage(native, count) if native is not None else usage_of(usage, count)
+        told = client_usage(usage, native, count)
         return event(encode_json({**self._envelope(None, []), "usage": told})) + DONE
 
     def seal_events(self, *, wanted: bool) -> int:
@@ -108,8 +87,8 @@ class ChatWriter:
                 "created": self.created,
                 "model": self.model,
                 **extra,
-                "choices": [_without_native(choice) for choice in choices],
-                "usage": client_usage(native, count) if native is not None else usage_of(usage, count),
+                "choices": [{k: v for k, v in choice.items() if k != "native_finish"} for choice in choices],
+                "usage": client_usage(usage, native, count),
             }
         )
 
@@ -123,15 +102,6 @@ class ChatWriter:
         content_of: ContentOf,
         seed: str,
     ) -> bytes:
-        told = client_usage(native, count) if native is not None else usage_of(usage, count)
+        told = client_usage(usage, native, count)
         identity = {"id": self.id, "object": "chat.completion", "created": self.created, "model": self.model}
         return patch_completion(body, identity, finishes, told, content_of, seed)
-
-
-def _without_native(choice: Mapping[str, object]) -> dict[str, object]:
-    """A choice without what only other families' writers want to know."""
-    made = {name: value for name, value in choice.items() if name != "native_finish"}
-    message = as_mapping(choice.get("message"))
-    if "native" in message:
-        made["message"] = {name: value for name, value in message.items() if name != "native"}
-    return made

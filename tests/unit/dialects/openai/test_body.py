@@ -139,17 +139,19 @@ def test_deep_bodies_do_not_raise(depth: int) -> None:
         ({"refusal": "no"}, [], {"role": "assistant", "content": None, "refusal": "no"}),
         (
             {},
-            [("a", "天气", "{}")],
+            [("a", "天气", "{}", {"extra_content": 1})],
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": "a", "type": "function", "function": {"name": "天气", "arguments": "{}"}}],
+                "tool_calls": [
+                    {"id": "a", "type": "function", "function": {"name": "天气", "arguments": "{}"}, "extra_content": 1}
+                ],
             },
         ),
     ],
 )
 def test_a_choice_is_built_from_its_pieces(
-    texts: dict[str, str], calls: list[tuple[str, str, str]], told: dict[str, object]
+    texts: dict[str, str], calls: list[tuple[str, str, str, dict[str, object]]], told: dict[str, object]
 ) -> None:
     """Content is null only where something else is said instead."""
     choice = completion_choice(2, texts, calls, "stop", None, {}, {"seed": 1})

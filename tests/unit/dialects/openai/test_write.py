@@ -7,8 +7,8 @@ import pytest
 
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
-from proxy.dialects.openai.usage import client_usage, read_usage, usage_of
 from proxy.dialects.openai.write import ChatWriter
+from proxy.dialects.openai_usage import own_usage, read_usage, usage_of
 from proxy.wire.encode import DONE
 
 FIRST = Chunk([], id="chatcmpl-v", created=5, model="glm-4.6", extra={"system_fingerprint": "fp"})
@@ -113,7 +113,7 @@ def test_usage_stands_in_a_chunk_of_its_own() -> None:
 def test_usage_is_told_in_openais_terms(vendor: dict[str, object], told: dict[str, object]) -> None:
     """Reasoning inside completion, a total always, ours where the vendor gave no count; the rest as it said it."""
     before = dict(vendor)
-    assert client_usage(vendor, Count(70, 80)) == {**vendor, **told}
+    assert own_usage(vendor, Count(70, 80)) == {**vendor, **told}
     assert vendor == before, "the row keeps it verbatim"
 
 

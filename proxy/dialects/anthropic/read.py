@@ -1,0 +1,243 @@
+"""The Messages API as vendors speak it: one event in, one canonical value out.
+
+`AnthropicReader` follows the blocks of a stream: text and thinking become texts, `tool_use` a tool call, a thinking
+block's signature (and a redacted one's data) a seal in `reasoning_details` when the block ends. What only this family
+knows goes on raw under `native`: server tools and their results, citations, blocks and fields that are not known here,
+and where one text block ends and the next begins. It never raises and decides nothing. (facts of vendors, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from proxy.canon.chunk import NOTHING, Chunk, Delta, EndMark, ErrorSeen, Heartbeat, Parsed, ToolFragment
+from proxy.canon.usage import Usage
+from proxy.dialects.anthropic.usage import DELTA, START, read_usage
+from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, is_empty, parse_json
+from proxy.dialects.reading import JsonReader
+from proxy.dialects.seals import ANTHROPIC
+
+_PIECES = frozenset(("message", "content_block", "delta", "index", "usage", "id", "role", "content", "model"))
+_MESSAGE = frozenset(("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"))
+_CALL = frozenset(("type", "id", "name", "input"))
+_DIRECT = {"type": "direct"}  # who calls a tool, where nothing is special about it
+_NO_BLOCK = -1
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block that is open. `call` is the tool call's number in the answer; `texts` what a thinking block said."""
+
+    kind: str
+    call: int = 0
+    texts: list[str] = field(default_factory=list)
+    signature: str = ""
+
+
+class AnthropicReader(JsonReader):
+    """Reads the events of one answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._blocks: dict[int, _Block] = {}
+        self._usage: dict[str, object] = {}
+        self._calls = 0
+        self._thoughts = 0
+        self._last_kind = ""
+
+    def usage(self, vendor: Mapping[str, object]) -> Usage:
+        return read_usage(vendor)
+
+    def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
+        if event == "error":
+            return ErrorSeen(value, data)
+        match value.get("type"):
+            case "content_block_delta":
+                return self._delta(value)
+            case "content_block_start":
+                return self._start(value)
+            case "content_block_stop":
+                return self._stop(value)
+            case "message_start":
+                return self._message_start(as_mapping(value.get("message")))
+            case "message_delta":
+                return self._message_delta(value)
+            case "message_stop":
+                return EndMark()
+            case "ping":
+                return Heartbeat()
+            case "message" if isinstance(value.get("content"), list):
+                return self._message(value)
+            case _:
+                return self.foreign(value, data, event, _PIECES)
+
+    def read_body(self, data: bytes) -> Parsed:
+        value, replaced = parse_json(data)
+        self.replaced += replaced
+        if not isinstance(value, dict):
+            return self.read_other(value, data, None)
+        if value.get("type") != "error" and isinstance(value.get("content"), list):
+            return self._message(value)
+        return self.foreign(value, data, None, _PIECES)
+
+    # ---- the message ---------------------------------------------------------------------------------------------
+
+    def _message_start(self, message: Mapping[str, object]) -> Chunk:
+        """The head. A second one (relays splice streams) changes nothing but the figures."""
+        usage = as_mapping(message.get("usage"))
+        if usage:
+            self._usage = {START: usage, **{k: v for k, v in self._usage.items() if k != START}}
+        deltas = [Delta(0, {}, role="assistant")]
+        for block in _list(message.get("content")):  # what a server tool left over from the turn before
+            deltas += self._whole_block(as_mapping(block))
+        return self._chunk(message, deltas, dict(self._usage) if usage else None)
+
+    def _message_delta(self, event: Mapping[str, object]) -> Chunk:
+        delta, usage = as_mapping(event.get("delta")), as_mapping(event.get("usage"))
+        if usage:
+            self._usage = {**self._usage, DELTA: usage}
+        finish = as_text(delta.get("stop_reason")) or None
+        beside = [v for k, v in delta.items() if k != "stop_reason"]
+        beside += [v for k, v in event.items() if k not in ("type", "delta", "usage")]
+        extra = NOTHING if all(map(is_empty, beside)) else _native(event)
+        deltas = [Delta(0, {}, finish=finish, extra=extra)] if finish or extra else []
+        return Chunk(deltas, usage=dict(self._usage) if usage else None)
+
+    def _message(self, message: Mapping[str, object]) -> Chunk:
+        """A whole message, as a plain answer is one: its blocks joined."""
+        joined = Delta(0, {}, role="assistant", finish=as_text(message.get("stop_reason")) or None)
+        tools: list[ToolFragment] = []
+        extra: dict[str, list[object]] = {}
+        for block in _list(message.get("content")):
+            for delta in self._whole_block(as_mapping(block)):
+                for name, text in delta.texts.items():
+                    joined.texts[name] = joined.texts.get(name, "") + text
+                tools += delta.tools or []
+                for name, value in delta.extra.items():
+                    extra.setdefault(name, []).extend(_list(value))
+        joined.tools, joined.extra = tools or None, extra or NOTHING
+        usage = as_mapping(message.get("usage"))
+        return self._chunk(message, [joined], usage or None)
+
+    def _chunk(self, message: Mapping[str, object], deltas: list[Delta], usage: Mapping[str, object] | None) -> Chunk:
+        extra = {k: v for k, v in message.items() if k not in _MESSAGE and not is_empty(v)}
+        tier = as_mapping(message.get("usage")).get("service_tier")
+        if isinstance(tier, str):
+            extra["service_tier"] = tier
+        return Chunk(
+            deltas,
+            id=as_text(message.get("id")),
+            model=as_text(message.get("model")),
+            usage=usage,
+            extra=extra or NOTHING,
+        )
+
+    def _whole_block(self, block: Mapping[str, object]) -> list[Delta]:
+        """The deltas of a block that comes in one piece."""
+        if self._is_foreign(as_text(block.get("type"))):
+            return [Delta(0, {}, extra={"native": [block]})]
+        start = self._start({"index": _NO_BLOCK, "content_block": block})
+        deltas = [*start.deltas, *self._stop({"index": _NO_BLOCK}).deltas]
+        for delta in deltas:  # where blocks begin and end matters only in a stream
+            delta.extra = {k: v for k, v in delta.extra.items() if k != "native"} or NOTHING
+        return deltas
+
+    # ---- its blocks ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _is_foreign(kind: str) -> bool:
+        return kind not in ("text", "thinking", "redacted_thinking", "tool_use")
+
+    def _start(self, event: Mapping[str, object]) -> Chunk:
+        block = as_mapping(event.get("content_block"))
+        kind = as_text(block.get("type"))
+        state = self._blocks[_index(event)] = _Block(kind)
+        before, self._last_kind = self._last_kind, kind
+        match kind:
+            case "text":
+                text = as_text(block.get("text"))
+                marks = before == "text" or not is_empty(block.get("citations"))
+                return _said("content", text, _native(event) if marks else NOTHING)
+            case "thinking":
+                state.signature = as_text(block.get("signature"))
+                return self._thought(state, as_text(block.get("thinking")))
+            case "redacted_thinking":
+                return self._seal({"type": "reasoning.encrypted", "data": as_text(block.get("data"))})
+            case "tool_use":
+                return self._call(event, block, state)
+            case _:
+                return _one(Delta(0, {}, extra=_native(event)))
+
+    def _call(self, event: Mapping[str, object], block: Mapping[str, object], state: _Block) -> Chunk:
+        state.call, self._calls = self._calls, self._calls + 1
+        given = block.get("input")
+        arguments = "" if is_empty(given) else encode_json(given).decode()
+        fragment = ToolFragment(
+            state.call, as_text(block.get("id")) or None, as_text(block.get("name")) or None, arguments
+        )
+        special = any(not is_empty(v) and v != _DIRECT for k, v in block.items() if k not in _CALL)
+        return _one(Delta(0, {}, [fragment], extra=_native(event) if special else NOTHING))
+
+    def _delta(self, event: Mapping[str, object]) -> Chunk:
+        delta = as_mapping(event.get("delta"))
+        state = self._blocks.get(_index(event))
+        match delta.get("type"):
+            case "text_delta" if state is None or not self._is_foreign(state.kind):
+                return _said("content", as_text(delta.get("text")))
+            case "thinking_delta" if state is None or not self._is_foreign(state.kind):
+                return self._thought(state, as_text(delta.get("thinking")))
+            case "signature_delta" if state is not None and state.kind == "thinking":
+                state.signature = as_text(delta.get("signature")) or state.signature
+                return Chunk([])
+            case "input_json_delta" if state is not None and state.kind == "tool_use":
+                piece = as_text(delta.get("partial_json"))
+                return _one(Delta(0, {}, [ToolFragment(state.call, None, None, piece)])) if piece else Chunk([])
+            case _:
+                return _one(Delta(0, {}, extra=_native(event)))
+
+    def _stop(self, event: Mapping[str, object]) -> Chunk:
+        state = self._blocks.pop(_index(event), None)
+        if state is None or state.kind in ("text", "redacted_thinking"):
+            return Chunk([])
+        if state.kind == "thinking":
+            if not state.signature:
+                return Chunk([])
+            text = "".join(state.texts)
+            return self._seal({"type": "reasoning.text", "text": text, "signature": state.signature})
+        # A call may end without any argument: a writer of this family must not wait for more of it.
+        return _one(Delta(0, {}, extra=_native(event)))
+
+    @staticmethod
+    def _thought(state: _Block | None, text: str) -> Chunk:
+        if state is not None and text:
+            state.texts.append(text)
+        return _said("reasoning_content", text)
+
+    def _seal(self, detail: dict[str, object]) -> Chunk:
+        number, self._thoughts = self._thoughts, self._thoughts + 1
+        details = [{**detail, "format": ANTHROPIC, "index": number}]
+        return _one(Delta(0, {}, extra={"reasoning_details": details}))
+
+
+def _one(delta: Delta) -> Chunk:
+    return Chunk([delta])
+
+
+def _said(name: str, text: str, extra: Mapping[str, object] = NOTHING) -> Chunk:
+    if not text and not extra:
+        return Chunk([])
+    return _one(Delta(0, {name: text} if text else {}, extra=extra))
+
+
+def _native(event: Mapping[str, object]) -> dict[str, object]:
+    return {"native": [event]}
+
+
+def _index(event: Mapping[str, object]) -> int:
+    index = event.get("index")
+    return index if index == _NO_BLOCK and type(index) is int else as_count(index) or 0
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,27 @@
+"""Usage of the Gemini family: `usageMetadata` in our vocabulary (contract L2).
+
+In: the object of one chunk; the family sends it with every chunk, cumulative, so the last one counts. Out: `Usage`.
+Candidates and thoughts are apart there and one output here; what the vendor's own tools put into the prompt is input.
+Cached tokens are part of the prompt. (facts of vendors, 4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from proxy.canon.usage import Usage
+from proxy.dialects.payload import as_count
+
+
+def read_usage(vendor: Mapping[str, object]) -> Usage:
+    prompt, total = as_count(vendor.get("promptTokenCount")), as_count(vendor.get("totalTokenCount"))
+    tools = as_count(vendor.get("toolUsePromptTokenCount"))
+    candidates, thoughts = as_count(vendor.get("candidatesTokenCount")), as_count(vendor.get("thoughtsTokenCount"))
+    asked = None if prompt is None else prompt + (tools or 0)
+    if candidates is not None or thoughts is not None:
+        answered = (candidates or 0) + (thoughts or 0)
+    elif asked is not None and total is not None and total >= asked:
+        answered = total - asked  # before the first token of an answer, and where none was made
+    else:
+        return Usage(asked, None, as_count(vendor.get("cachedContentTokenCount")))
+    return Usage(asked, answered, as_count(vendor.get("cachedContentTokenCount")), None, thoughts)

@@ -1,0 +1,116 @@
+"""Every answer in every client dialect: each recording, whatever its vendor speaks, as each kind of client reads it.
+
+A dialect gets these tests by being registered. What must come out is what the recording says of itself (`expect`); the
+form is that of the public APIs (tests/support/decoders). (contract D1, D2; W1 to W6 in each dialect's own form)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from proxy.canon.ending import Ending
+from proxy.dialects.registry import CLIENT_DIALECTS
+from proxy.pipeline import Asked
+from proxy.stores.recordings import Recording
+from tests.support.decoders import DECODERS, Said
+from tests.support.pipelines import Transcript, play, recordings
+
+#: Embeddings are no conversation.
+CLIENTS: Final = sorted(set(CLIENT_DIALECTS) - {"embeddings"})
+every_recording = pytest.mark.parametrize("recording", recordings(), ids=lambda recording: recording.key)
+every_client = pytest.mark.parametrize("client", CLIENTS)
+
+
+def asked(client: str, stream: bool) -> Asked:
+    return Asked(stream, usage=True, client=client, body={"model": "alias", "stream": stream})
+
+
+def said_by(recording: Recording, client: str, stream: bool) -> tuple[Transcript, Said]:
+    transcript = play(recording, asked(client, stream))
+    is_stream = transcript.head.content_type.startswith("text/event-stream")
+    return transcript, DECODERS[client](transcript.client, is_stream)
+
+
+def test_every_client_dialect_has_a_decoder() -> None:
+    """A dialect that no test can read would be untested."""
+    assert set(DECODERS) == set(CLIENTS)
+
+
+@pytest.mark.clause("D1", "D2", "W4", "W5", "W6")
+@every_client
+@every_recording
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+def test_an_answer_means_the_same_to_every_client(recording: Recording, client: str, stream: bool) -> None:
+    """Text, reasoning, calls and finish are the recording's; the end is there only if the answer is complete, and an
+    error says its class."""
+    transcript, said = said_by(recording, client, stream)
+    complete = transcript.closing.ending is Ending.COMPLETED
+
+    assert said.ended is complete
+    if complete or transcript.head.content_type.startswith("text/event-stream"):
+        assert_said(said, recording.expect, client, complete=complete)
+    if not complete:
+        assert said.error is not None and said.error["type"] == transcript.facts.error_class
+
+
+def assert_said(said: Said, expect: Mapping[str, object], client: str, *, complete: bool) -> None:
+    if "text" in expect:
+        assert_text(said, expect, client)
+    if client == "completions":
+        return  # it has no place for reasoning and calls
+    if "reasoning" in expect and not isinstance(expect.get("choices"), list):
+        assert said.reasoning == expect["reasoning"]
+    calls = expect.get("tool_calls")
+    if isinstance(calls, list) and complete:
+        found = [(name, json.loads(arguments or "{}")) for _, name, arguments in said.calls]
+        assert found == [(call["name"], json.loads(call["arguments"] or "{}")) for call in calls]
+    if complete and expect.get("finish_reason"):
+        # A refusal is a stop reason of its own in the Messages API.
+        refused = client == "messages" and bool(expect.get("refusal"))
+        assert said.finish == ("content_filter" if refused else expect["finish_reason"])
+
+
+def assert_text(said: Said, expect: Mapping[str, object], client: str) -> None:
+    """A refusal has a place of its own in some grammars, and is text in the others."""
+    text, refusal = expect["text"] or "", expect.get("refusal") or ""
+    assert said.text + said.refusal in (f"{text}{refusal}", f"{refusal}{text}")
+
+
+@pytest.mark.clause("W2", "D1", "D2")
+@every_client
+@every_recording
+def test_the_cuts_do_not_matter_to_any_client(recording: Recording, client: str) -> None:
+    """One byte at a time, and in sevens, give the same bytes as the whole."""
+    size = len(recording.body)
+    whole = play(recording, asked(client, True), at=[]).client
+    assert play(recording, asked(client, True), at=range(1, size)).client == whole
+    assert play(recording, asked(client, True), at=range(7, size, 7)).client == whole
+
+
+@pytest.mark.clause("L2", "D1", "D2")
+@every_client
+@every_recording
+def test_usage_is_the_vendors_for_every_client(recording: Recording, client: str) -> None:
+    """Prompt with what came from a cache, answer with reasoning: the same two figures in each grammar's own terms."""
+    transcript, said = said_by(recording, client, True)
+    if transcript.closing.ending is not Ending.COMPLETED:
+        return
+    chat = DECODERS["chat"](play(recording, asked("chat", True)).client, True)
+    assert said.usage == chat.usage
+
+
+@pytest.mark.clause("E", "D1", "D2")
+@every_client
+@every_recording
+def test_an_error_has_every_field_for_every_client(recording: Recording, client: str) -> None:
+    """The contract's error object, in each grammar's envelope."""
+    transcript, said = said_by(recording, client, True)
+    if transcript.closing.verdict is None:
+        return
+    assert said.error is not None
+    fields = {"message", "type", "code", "param", "retryable", "retry_after", "upstream", "trace_id"}
+    assert fields <= set(said.error)
