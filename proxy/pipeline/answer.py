@@ -117,7 +117,7 @@ class Answer:
                 self._choices[delta.choice] = choice  # an empty delta opens no choice that would then need its finish
         self._last = choice.last = chunk
         self._plain_choice = None
-        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call") or "native" in delta.extra)
+        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call") or _is_native_piece(delta))
         if progress:
             self.spoke_on = self.spoke_on or choice.finish is not None
             self._receive(delta)
@@ -584,6 +584,13 @@ class _Event:
         self.chunk, self.choice, self.fields = chunk, choice, fields
         self.word = word
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
+
+
+def _is_native_piece(delta: Delta) -> bool:
+    """A piece of an answer that only a client of the vendor's family can read (a search that the vendor runs), and no
+    mere echo of the response so far."""
+    native = delta.extra.get("native")
+    return isinstance(native, list) and any(isinstance(one, dict) and "response" not in one for one in native)
 
 
 def _is_twice(field: Key, begun: Sequence[Key]) -> bool:

@@ -30,8 +30,8 @@ _HOLDERS = (
     "violations", "provider_error", "upstream_error", "body", "errorInfo",
 )  # fmt: skip
 _MESSAGES = (
-    "message", "msg", "Message", "Msg", "error_msg", "status_msg", "error_message", "errorMessage", "err_msg", "ErrorMsg",
-    "error_description", "title", "faultstring", "blockReasonMessage",
+    "message", "msg", "Message", "Msg", "error_msg", "status_msg", "error_message", "errorMessage", "err_msg",
+    "ErrorMsg", "error_description", "title", "faultstring", "blockReasonMessage",
 )  # fmt: skip
 _CODES = (
     "code", "Code", "type", "status", "error_code", "status_code", "reason", "error_type", "errcode", "err_code",

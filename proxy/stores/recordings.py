@@ -89,10 +89,13 @@ class Recording:
     def asks_stream(self) -> bool:
         """Did the recorded request ask for a stream? Some families say so in the path, or in a header alone."""
         body = self.request.get("body")
-        asked = body.get("stream") if isinstance(body, dict) else None
+        asked = body.get("stream", body.get("Stream")) if isinstance(body, dict) else None
         if isinstance(asked, bool):
             return asked
-        return "stream" in str(self.request.get("path", "")).lower() or _STREAM_HEADER in _names(self.request)
+        path = str(self.request.get("path", "")).lower()
+        if path.endswith("/generation"):  # DashScope's wish stands in a header, which may not have been recorded
+            return self.is_event_stream or _STREAM_HEADER in _names(self.request)
+        return "stream" in path
 
     @property
     def key(self) -> str:

@@ -1,7 +1,8 @@
-"""The vendor simulator: an OpenAI-compatible upstream that answers with recordings (contract C2).
+"""The vendor simulator: an upstream of any API family that answers with recordings (contract C2).
 
-In: recordings and a speed. Out: a server on which `POST …/chat/completions` plays the recording that the request's
-`model` names (`vendor/name`, or `name` alone), read by read, with its timings and its end; `GET …/models` lists them.
+In: recordings and a speed. Out: a server on which a POST to the path of any family plays the recording that the
+request's model names (`vendor/name`, or `name` alone; in the body, or in the path where the family has it there), read
+by read, with its timings and its end; `GET …/models` lists them.
 Every answer carries `x-sluice-simulated: true` and the recording's name. Never: makes answers up. A recorded stream is
 played also to a request that did not ask for one, unless a sibling `NAME-json` was recorded: vendors do that.
 """
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from proxy.errors import ConfigError
 from proxy.stores.playback import Connection, Hit, play
@@ -27,6 +29,14 @@ RECORDING_HEADER: Final = "x-sluice-recording"
 #: What is played when nobody asks for anything in particular.
 DEMO: Final = "demo-many-scripts"
 _JSON_SIBLING: Final = "-json"
+#: Where the families are asked. The model stands in the path of some.
+_KNOWN_PATH: Final = re.compile(
+    r"^$|/(chat/completions|completions|messages|responses|embeddings|embed|chat|generation|text-embedding"
+    r"|chatcompletion_(pro|v2)|converse(-stream)?)$|/chat/[^/]+$|:(stream)?generateContent$|:batchEmbedContents$",
+    re.IGNORECASE,
+)
+_MODEL_IN_PATH: Final = re.compile(r"/(?:models?|chat)/(?P<model>[^/:]+)(?::\w+|/converse(?:-stream)?)?$")
+_STREAM_HEADER: Final = "x-dashscope-sse"
 #: A simulator that runs for days forgets its oldest hits, so that it does not grow.
 _MAX_HITS: Final = 10_000
 
@@ -74,10 +84,11 @@ class Simulator:
         if hit.method != "POST" or not self._is_played_at(path):
             return _plain("not-found", 404, _refusal(f"nothing is simulated at {hit.method} {path}"))
         body = _parse_object(hit.body)
-        chosen = self._find(hit.headers.get(RECORDING_HEADER)) or self._find(body.get("model")) or self._default()
+        asked = body.get("model") or body.get("Model") or _model_in(path)
+        chosen = self._find(hit.headers.get(RECORDING_HEADER)) or self._find(asked) or self._default()
         if chosen is None:
             return _plain("not-found", 404, _refusal("the simulator was started without recordings"))
-        if not body.get("stream") and chosen.is_event_stream:
+        if not _asks_stream(hit, path, body) and (chosen.asks_stream or chosen.is_event_stream):
             return self._by_key.get(chosen.key + _JSON_SIBLING, chosen)
         return chosen
 
@@ -99,7 +110,9 @@ class Simulator:
             self._connections.discard(connection)
 
     def _is_played_at(self, path: str) -> bool:
-        return path.endswith("/chat/completions") or any(each.request.get("path") == path for each in self.recordings)
+        return _KNOWN_PATH.search(path) is not None or any(
+            urlsplit(str(each.request.get("path"))).path == path for each in self.recordings
+        )
 
     def _find(self, name: object) -> Recording | None:
         return self._by_key.get(name) if isinstance(name, str) else None
@@ -132,6 +145,17 @@ def _describe(recording: Recording) -> dict[str, object]:
 
 def _refusal(message: str) -> dict[str, object]:
     return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": "not_simulated"}}
+
+
+def _model_in(path: str) -> str | None:
+    found = _MODEL_IN_PATH.search(path)
+    return unquote(found["model"]) if found is not None else None
+
+
+def _asks_stream(hit: Hit, path: str, body: dict[str, object]) -> bool:
+    """In the body, in the path, or in a header: each family has its own place for it."""
+    said = body.get("stream", body.get("Stream"))
+    return said is True or (said is None and ("stream" in path.lower() or _STREAM_HEADER in hit.headers))
 
 
 def _plain(name: str, status: int, body: dict[str, object]) -> Recording:

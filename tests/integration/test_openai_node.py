@@ -6,14 +6,11 @@ upstream of its own, so how often it was asked proves what was retried (contract
 
 from __future__ import annotations
 
-import asyncio
-import json
-import subprocess
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -30,12 +27,12 @@ from tests.support.answers import (
     vendor_error,
 )
 from tests.support.needs import needs
-from tests.support.proxy import PATIENCE_S, ROOT, running_proxy
+from tests.support.node import install, run_script
+from tests.support.proxy import running_proxy
 from tests.support.upstream import Play, ReplayUpstream, play_events
 
 pytestmark = [pytest.mark.clause("W1", "W4", "W6", "W8", "E"), needs("npm")]
 
-CLIENT: Final = ROOT / "tests" / "clients" / "node"
 CALL = chunk(
     {"tool_calls": [{"index": 0, "id": "call_a", "type": "function", "function": {"name": "weather", "arguments": ""}}]}
 )
@@ -119,35 +116,20 @@ CASES: Final[Mapping[str, Case]] = {
 }
 
 
-@pytest.fixture(scope="session")
-def installed() -> Path:
-    """The package, as the lock file has it: installed beside the script once, where nobody did it before."""
-    if not (CLIENT / "node_modules" / "openai").is_dir():
-        command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
-        subprocess.run(command, cwd=CLIENT, check=True, timeout=50)
-    return CLIENT / "client.mjs"
+@pytest.fixture(scope="module", autouse=True)
+def npm() -> None:
+    install()
 
 
-async def run_client(script: Path, base_url: str) -> dict[str, dict[str, Any]]:
-    cases = [{"name": name, "model": name, "kind": case.kind, "retries": case.retries} for name, case in CASES.items()]
-    process = await asyncio.create_subprocess_exec(
-        "node", str(script), base_url, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    async with asyncio.timeout(PATIENCE_S * 2):
-        printed, _ = await process.communicate(json.dumps(cases).encode())
-    assert process.returncode == 0
-    lines = [json.loads(line) for line in printed.decode().split("\n")[:-1]]
-    return {line["name"]: line for line in lines}
-
-
-async def test_every_case_is_what_the_package_should_see(tmp_path: Path, installed: Path) -> None:
+async def test_every_case_is_what_the_package_should_see(tmp_path: Path) -> None:
     """Texts whole, tool calls parsed, exceptions by their names, and nothing asked twice that must not be."""
     deadlines = {"deadlines": {"idle": 0.5}}
+    cases = [{"name": name, "model": name, "kind": case.kind, "retries": case.retries} for name, case in CASES.items()]
     async with AsyncExitStack() as stack:
         upstreams = {name: await stack.enter_async_context(ReplayUpstream(*case.plays)) for name, case in CASES.items()}
         urls = {name: upstream.base_url for name, upstream in upstreams.items()}
         proxy = await stack.enter_async_context(running_proxy(tmp_path, urls, upstream=deadlines))
-        seen = await run_client(installed, proxy.base_url)
+        seen = await run_script("client.mjs", proxy.base_url, cases)
         rows = await proxy.rows(sum(case.asked for case in CASES.values()))
         asked = {name: len(upstream.hits) for name, upstream in upstreams.items()}
 

@@ -130,7 +130,7 @@ async def test_the_model_or_a_header_picks_the_recording(
 async def test_models_are_listed_and_other_paths_refused() -> None:
     """Each recording is a model that says what is odd; anything else is a 404 in OpenAI's form; nothing loaded too."""
     models = await ask([make("a"), make("b", vendor="groq")], {}, method="GET", path="/v1/models")
-    elsewhere = await ask([make("a")], {}, path="/v1/embeddings")
+    elsewhere = await ask([make("a")], {}, path="/v1/images/generations")
     nothing = await ask([], {"model": "a"})
 
     assert [(each["id"], each["odd"]) for each in models.json["data"]] == [  # type: ignore[attr-defined]  # JSON
@@ -139,6 +139,28 @@ async def test_models_are_listed_and_other_paths_refused() -> None:
     ]
     assert (elsewhere.status, nothing.status) == (404, 404)
     assert elsewhere.json["error"]["code"] == "not_simulated"  # type: ignore[index]  # JSON
+
+
+@pytest.mark.clause("C2")
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "played"),
+    [
+        ("/v1/messages", {"model": "anthropic/a", "stream": True}, {}, "anthropic/a"),
+        ("/v1beta/models/gemini%2Fa:streamGenerateContent?alt=sse", {"contents": []}, {}, "gemini/a"),
+        ("/v1beta/models/gemini%2Fa:generateContent", {"contents": []}, {}, "gemini/a-json"),
+        ("/model/gemini%2Fa/converse-stream", {"messages": []}, {}, "gemini/a"),
+        ("/api/chat", {"model": "gemini/a", "stream": False}, {}, "gemini/a-json"),
+        ("/services/aigc/text-generation/generation", {"model": "gemini/a"}, {"x-dashscope-sse": "enable"}, "gemini/a"),
+        ("/", {"Model": "gemini/a", "Stream": True}, {}, "gemini/a"),
+    ],
+)
+async def test_every_familys_path_is_played(
+    path: str, body: dict[str, object], headers: dict[str, str], played: str
+) -> None:
+    """The model stands in the body or in the path, and so does the wish for a stream."""
+    made = [make("a", vendor="anthropic"), make("a", vendor="gemini"), make("a-json", vendor="gemini")]
+    reply = await ask(made, body, path=path, headers=headers)
+    assert reply.headers.get("x-sluice-recording") == played
 
 
 def test_two_recordings_of_one_name_are_refused() -> None:

@@ -1,7 +1,7 @@
 """What a client of each dialect makes of an answer, written from the public APIs and not from our writers.
 
-In: the bytes of a whole answer, a stream or one body. Out: `Said`: text, reasoning, tool calls, finish, usage, error, and
-the message as the client would send it back with its next turn. A stream that breaks its grammar's order is an
+In: the bytes of a whole answer, a stream or one body. Out: `Said`: text, reasoning, tool calls, finish, usage, error,
+and the message as the client would send it back with its next turn. A stream that breaks its grammar's order is an
 AssertionError that says where.
 """
 

@@ -73,8 +73,8 @@ def write_config(
 def _copy_rules(folder: Path, vendor: str) -> None:
     """The real rules of one vendor. Reading all of them would be most of the time that a test takes."""
     folder.mkdir(exist_ok=True)
-    for name in ("_default.yaml", "_infra.yaml", f"{vendor}.yaml"):
-        shutil.copy(ROOT / "rules" / name, folder)
+    for path in (*(ROOT / "rules").glob("_*.yaml"), ROOT / "rules" / f"{vendor}.yaml"):
+        shutil.copy(path, folder)
 
 
 @dataclass(slots=True)
