@@ -20,7 +20,7 @@ _FINISHES: Final[tuple[object, ...]] = (
     None, None, "stop", "length", "tool_calls", "content_filter", "function_call", "", "eos", "sensitive", "abort",
     "error", "network_error", "insufficient_system_resource", 7, {}, "end_turn",
 )  # fmt: skip
-_ODD: Final[tuple[object, ...]] = (
+ODD: Final[tuple[object, ...]] = (
     None, True, False, 0, -1, 1, 2**53, 2**70, 1.5, 1e308, "", "x", "0", [], {}, [[]], [None], {"": None},
     [{"type": "text"}], [{"type": "text", "text": "hi"}], {"code": 429}, {"error": {}}, "\ud83d",
 )  # fmt: skip
@@ -179,4 +179,4 @@ def _usage(draw: Draw) -> object:
 
 
 def _odd(draw: Draw) -> Any:
-    return draw.pick(_ODD)
+    return draw.pick(ODD)

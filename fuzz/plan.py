@@ -17,6 +17,7 @@ from typing import Any, Final
 import brotli  # type: ignore[import-untyped]  # it ships no types
 
 from fuzz.draw import Draw
+from fuzz.families import frame_of
 from fuzz.payloads import TEXTS, chunk_bytes, payload_of, quoted
 from proxy.canon.ending import Stop
 from proxy.pipeline import Asked
@@ -39,6 +40,28 @@ _VENDORS: Final = (
     "llamacpp",
     "minimax",
 )
+#: A vendor for each dialect that is not chat completions.
+_SPEAKERS: Final = (
+    ("anthropic", "anthropic"),
+    ("openai", "responses"),
+    ("openai_compatible", "completions"),
+    ("gemini", "gemini"),
+    ("vertex", "vertex"),
+    ("bedrock", "bedrock"),
+    ("cohere", "cohere"),
+    ("ollama", "ollama"),
+    ("dashscope", "dashscope"),
+    ("baidu_qianfan_v1", "baidu"),
+    ("tencent_hunyuan", "hunyuan"),
+    ("minimax", "minimax_pro"),
+)
+#: Bodies that were sent, as far as a reader asks for them.
+_SENT: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"model": "m", "stream": True, "parameters": {"incremental_output": True}},
+    {"model": "m", "parameters": {"incremental_output": False}},
+)
+_CLIENTS: Final = ("chat", "chat", "messages", "responses", "completions")
 _STATUSES: Final = (200, 200, 200, 200, 200, 201, 204, 206, 301, 400, 401, 402, 403, 404, 408, 413, 422, 429)
 _MORE_STATUSES: Final = (451, 498, 500, 502, 503, 504, 520, 529, 598, 100, 999)
 _TYPES: Final = (
@@ -49,6 +72,7 @@ _TYPES: Final = (
     "application/jsonl",
     "text/plain",
     "text/html",
+    "application/vnd.amazon.eventstream",
     "",
 )
 _ENCODINGS: Final = ("", "", "", "gzip", "deflate", "br", "identity", "GZIP", "x-unknown", "gzip, deflate")
@@ -103,8 +127,10 @@ class Plan:
 def plan_of(data: bytes) -> Plan:
     """The plan that these bytes are."""
     draw = Draw(data)
-    asked = Asked(stream=not draw.flag(), usage=draw.flag(), json=draw.flag())
-    vendor = draw.pick(_VENDORS)
+    client = draw.pick(_CLIENTS)
+    stream = not draw.flag()
+    asked = Asked(stream, draw.flag(), draw.flag(), client, {"model": "alias", "stream": stream})
+    vendor, dialect = draw.pick(_SPEAKERS) if draw.flag() else (draw.pick(_VENDORS), "openai")
     status = draw.pick((*_STATUSES, *_MORE_STATUSES)) if draw.below(8) == 7 else 200
     headers = dict(draw.pick(_MORE_HEADERS)) if draw.below(4) == 3 else {}
     if kind := draw.pick(_TYPES):
@@ -115,6 +141,8 @@ def plan_of(data: bytes) -> Plan:
         "strip_fences": not draw.flag(),
         "max_line_bytes": draw.pick(_LINE_LIMITS),
         "max_answer_bytes": draw.pick(_ANSWER_LIMITS),
+        "dialect": dialect,
+        "sent": draw.pick(_SENT),
     }
     if not setup["hold_s"]:  # as the configuration has it: to wait for nothing is to hold nothing
         setup["boundary"] = Boundary.SCALAR
@@ -123,7 +151,7 @@ def plan_of(data: bytes) -> Plan:
     leave = draw.below(6)
     cuts = [draw.below(65536) for _ in range(draw.below(12))]
     moments = tuple(draw.pick((0.0, 0.01, 0.05, 0.3)) for _ in range(8))
-    body = _encoded(draw, encoding, _body(draw))
+    body = _encoded(draw, encoding, _body(draw, dialect))
     if encoding:
         headers["content-encoding"] = encoding
     size = len(body)
@@ -144,10 +172,11 @@ def plan_of(data: bytes) -> Plan:
 # ---- the body ------------------------------------------------------------------------------------------------------
 
 
-def _body(draw: Draw) -> bytes:
+def _body(draw: Draw, dialect: str) -> bytes:
     pieces: list[bytes] = []
     while not draw.empty and len(pieces) < 200:
-        pieces.append(draw.pick(_PIECES)(draw))
+        is_own = dialect != "openai" and draw.below(8) < 7
+        pieces.append(frame_of(dialect, draw) if is_own else draw.pick(_PIECES)(draw))
     return b"".join(pieces)[: 1 << 20]
 
 

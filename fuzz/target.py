@@ -2,8 +2,8 @@
 
 In: bytes (`check`) or a plan (`check_plan`). Out: nothing, or a `Finding` that tells the plan and what is wrong. The
 pipeline may not raise, whatever comes (style §7); the cuts and the fast path change nothing (W2), the clock changes no
-text; the client's bytes have their shape (W1, W3, W4, W6), `[DONE]` comes if and only if the answer is complete (W5),
-and the row's facts are what was really written (C5).
+text; the client's bytes have their shape in its own grammar (W1, W3, W4, W6, D1, D2), its end comes if and only if the
+answer is complete (W5), and the row's facts are what was really written (C5).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from fuzz.plan import Plan, plan_of
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count
 from proxy.canon.verdict import ErrorClass
+from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.pipeline import EVENT_STREAM, Facts, Head, Pipeline
 from tests.support.cuts import cut, one_by_one
+from tests.support.decoders import DECODERS, events_of
 from tests.support.pipelines import begin
 from tests.support.shape import DONE, FINISHES, complaints_about
 
@@ -181,7 +183,9 @@ def _check_leaving(plan: Plan) -> None:
 def _check_outcome(plan: Plan, outcome: Outcome) -> None:
     if plan.stop is not Stop.GONE and (outcome.ending is Ending.COMPLETED) != (outcome.code is None):
         raise Finding(plan, f"ending {outcome.ending} with the code {outcome.code}")
-    if outcome.head.content_type == EVENT_STREAM:
+    if outcome.head.content_type == EVENT_STREAM and plan.asked.client != "chat":
+        _check_other_stream(plan, outcome)
+    elif outcome.head.content_type == EVENT_STREAM:
         _check_stream(plan, outcome)
     elif outcome.client:
         _check_body(plan, outcome)
@@ -200,9 +204,55 @@ def _check_stream(plan: Plan, outcome: Outcome) -> None:
         raise Finding(plan, f"{told} events were told, the row says {outcome.facts.events_out}: {outcome.client!r}")
 
 
+def _check_other_stream(plan: Plan, outcome: Outcome) -> None:
+    """A stream in another grammar than chat completions: its form, its end, and what can be decoded of it."""
+    complete = outcome.ending is Ending.COMPLETED
+    try:
+        events = events_of(outcome.client)
+    except (AssertionError, UnicodeDecodeError) as error:
+        raise Finding(plan, f"no events: {error}: {outcome.client!r}") from error
+    told = [json.loads(data) for _, data in events if data != DONE]
+    if len(told) != outcome.facts.events_out:
+        raise Finding(plan, f"{len(told)} events, the row says {outcome.facts.events_out}: {outcome.client!r}")
+    last = _END[plan.asked.client]
+    ended = bool(events) and (events[-1][0] or events[-1][1]) in last
+    if ended is not complete:
+        raise Finding(plan, f"{outcome.ending}, and the end is {'there' if ended else 'not there'}: {outcome.client!r}")
+    if not _is_native(plan):
+        _decode(plan, outcome)
+
+
+def _is_native(plan: Plan) -> bool:
+    """What a vendor of the client's family says of its own passes as it is, odd things too."""
+    return VENDOR_DIALECTS[plan.setup.get("dialect") or "openai"].native == plan.asked.client
+
+
+def _decode(plan: Plan, outcome: Outcome) -> None:
+    """As a client does, which may choke on nothing but arguments that the vendor has not ended."""
+    try:
+        DECODERS[plan.asked.client](outcome.client, outcome.head.content_type == EVENT_STREAM)
+    except json.JSONDecodeError:
+        return
+    except (AssertionError, LookupError, TypeError) as error:
+        raise Finding(plan, f"{error!r}: {outcome.client!r}") from error
+
+
+#: The event, or the mark, that ends a stream that is complete.
+_END = {
+    "messages": ("message_stop",),
+    "responses": ("response.completed", "response.incomplete"),
+    "completions": (DONE,),
+}
+
+
 def _check_body(plan: Plan, outcome: Outcome) -> None:
     body = json.loads(outcome.client)
-    if outcome.head.status == 200:
+    if plan.asked.client != "chat":
+        if (outcome.head.status == 200) is not (outcome.ending is Ending.COMPLETED):
+            raise Finding(plan, f"{outcome.ending} as {outcome.head.status}: {outcome.client!r}")
+        if outcome.head.status == 200 and not _is_native(plan):
+            _decode(plan, outcome)
+    elif outcome.head.status == 200:
         finishes = [choice["finish_reason"] for choice in body["choices"]]
         if outcome.ending is not Ending.COMPLETED or not finishes or not set(finishes) <= set(FINISHES):
             raise Finding(plan, f"{outcome.ending} as 200: {outcome.client!r}")
@@ -217,17 +267,38 @@ def _texts(outcome: Outcome) -> dict[tuple[object, ...], str]:
     texts: dict[tuple[object, ...], str] = {}
     if outcome.head.content_type != EVENT_STREAM:
         return texts
-    for event in outcome.client.decode().split("\n\n")[:-1]:
-        payload = {} if event == f"data: {DONE}" else json.loads(event.removeprefix("data: "))
+    calls: dict[int, str] = {}
+    for _, data in events_of(outcome.client):
+        payload = {} if data == DONE else json.loads(data)
         for choice in payload.get("choices") or ():
-            _add_texts(texts, choice["index"], choice["delta"])
+            _add_texts(texts, choice["index"], choice.get("delta") or {"content": choice.get("text")})
+        if "choices" not in payload:
+            _add_pieces(texts, calls, payload)
     return texts
+
+
+def _add_pieces(texts: dict[tuple[object, ...], str], calls: dict[int, str], payload: dict[str, Any]) -> None:
+    """The same of the other grammars. How many blocks a text is spread over depends on the clock: each is one text,
+    and each call's arguments are; `calls` are their ids by the place of their blocks."""
+    begun = payload.get("content_block") or payload.get("item")
+    if isinstance(begun, dict) and begun.get("id"):
+        calls[payload.get("index", payload.get("output_index", 0))] = begun.get("call_id") or begun["id"]
+    delta = payload.get("delta")
+    if isinstance(delta, str):  # Responses
+        call = calls.get(payload.get("output_index", 0)) if "arguments" in str(payload.get("type")) else None
+        _add(texts, (str(payload.get("type")), call), delta)
+    elif isinstance(delta, dict) and payload.get("type") == "content_block_delta":  # Messages
+        for name in ("text", "thinking", "partial_json"):
+            _add(texts, (name, calls.get(payload["index"]) if name == "partial_json" else None), delta.get(name))
 
 
 def _add_texts(texts: dict[tuple[object, ...], str], choice: object, delta: dict[str, Any]) -> None:
     for name in ("content", "reasoning_content", "reasoning", "refusal"):
-        if isinstance(text := delta.get(name), str):
-            texts[choice, name] = texts.get((choice, name), "") + text
+        _add(texts, (choice, name), delta.get(name))
     for call in delta.get("tool_calls") or ():
-        key = (choice, "tool", call["index"])
-        texts[key] = texts.get(key, "") + (call.get("function") or {}).get("arguments", "")
+        _add(texts, (choice, "tool", call["index"]), (call.get("function") or {}).get("arguments"))
+
+
+def _add(texts: dict[tuple[object, ...], str], key: tuple[object, ...], text: object) -> None:
+    if isinstance(text, str):
+        texts[key] = texts.get(key, "") + text

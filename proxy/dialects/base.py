@@ -56,6 +56,8 @@ class Writer(Protocol):
     id: str
     created: int
     model: str
+    #: The text fields that this grammar has a place for, and no tool calls; None where it has for everything.
+    speaks: frozenset[str] | None
 
     def adopt(self, chunk: Chunk) -> None:
         """Take identity from a chunk that came before the commit point."""
@@ -172,9 +174,12 @@ class Losses:
         self.part(at, getattr(part, "kind", type(part).__name__.lower()))
 
 
-#: Client fields that change nothing about the answer's text: bookkeeping, caching, what it may cost.
+#: Client fields that tell the vendor nothing about what is asked: bookkeeping, caching, what it may cost, by which way
+#: it runs, whether its reasoning is shown; and how many words to make.
 HINTS = frozenset(
     (
+        *("client_metadata", "truncation", "verbosity", "usage", "provider", "route", "models", "include_reasoning"),
+        *("reasoning_format", "reasoning_split", "reasoning.exclude", "reasoning.summary"),
         *("user", "metadata", "store", "service_tier", "safety_identifier", "prediction", "include"),
         *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "inference_geo"),
         *("context_management", "diagnostics", "speed", "user_profile_id"),
@@ -190,6 +195,7 @@ class VendorDialect:
     the vendor's body for a canonical request and a model's name there; `path` is what is appended to the base URL (for
     model, streaming, and the body that is sent), query included. `reader` makes the reader of an answer to that body.
     `key_header` is where our key goes (None: `Authorization: Bearer`); `signing` names a way of signing instead.
+    `end_marks` are words in lower case that stand in each line which ends an answer, and seldom in another.
     """
 
     name: str
@@ -205,6 +211,7 @@ class VendorDialect:
     signing: str | None = None
     passed_headers: tuple[str, ...] = ()
     framings: frozenset[Framing] = frozenset((Framing.SSE,))
+    end_marks: tuple[bytes, ...] = (b"[done]",)
 
 
 class ClientRequest(Protocol):

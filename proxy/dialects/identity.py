@@ -12,6 +12,8 @@ class Identity:
     """The part of a writer that keeps them. `fallback_id`, `created` (unix seconds) and `model` stand in where the
     vendor says nothing."""
 
+    speaks: frozenset[str] | None = None
+
     def __init__(self, fallback_id: str, created: int, model: str) -> None:
         self._fallback = (fallback_id, created, model)
         self.id, self.created, self.model = "", 0, ""

@@ -19,33 +19,32 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     completion = figure(vendor, "completion_tokens", "output_tokens")
     total = figure(vendor, "total_tokens")
     details = as_mapping(vendor.get("completion_tokens_details"))
-    reasoning = as_count(details.get("reasoning_tokens"))
+    reasoning = figure(details, "reasoning_tokens") if details else None
     if prompt is not None and completion is not None and reasoning and total == prompt + completion + reasoning:
         completion += reasoning
     cached = as_mapping(vendor.get("prompt_tokens_details"))
-    cache_read = as_count(cached.get("cached_tokens"))
+    cache_read = figure(cached, "cached_tokens") if cached else None
     if cache_read is None:
         cache_read = figure(vendor, "prompt_cache_hit_tokens", "cached_tokens")
-    return Usage(prompt, completion, cache_read, as_count(cached.get("cache_write_tokens")), reasoning)
+    return Usage(prompt, completion, cache_read, figure(cached, "cache_write_tokens") if cached else None, reasoning)
 
 
 def client_usage(usage: Usage, native: Mapping[str, object] | None, count: Count) -> dict[str, object]:
     """What a client gets: `native` where the vendor is of this family, else what `usage` says."""
-    return own_usage(native, count) if native is not None else usage_of(usage, count)
+    return own_usage(usage, native, count) if native is not None else usage_of(usage, count)
 
 
-def own_usage(vendor: Mapping[str, object], count: Count) -> dict[str, object]:
-    """The vendor's own object, with every field that we do not know, in OpenAI's terms."""
-    read = read_usage(vendor)
-    prompt, completion = read.filled(count)
-    usage = dict(vendor)
+def own_usage(usage: Usage, vendor: Mapping[str, object], count: Count) -> dict[str, object]:
+    """The vendor's own object, of which `usage` was read, with every field that we do not know, in OpenAI's terms."""
+    prompt, completion = usage.filled(count)
+    told = dict(vendor)
     total = figure(vendor, "total_tokens")
-    if not read.is_whole:
-        usage["estimated"] = True
+    if not usage.is_whole:
+        told["estimated"] = True
         total = None
-    usage["prompt_tokens"], usage["completion_tokens"] = prompt, completion
-    usage["total_tokens"] = prompt + completion if total is None else total
-    return usage
+    told["prompt_tokens"], told["completion_tokens"] = prompt, completion
+    told["total_tokens"] = prompt + completion if total is None else total
+    return told
 
 
 def usage_of(usage: Usage, count: Count) -> dict[str, object]:
@@ -67,11 +66,19 @@ def usage_of(usage: Usage, count: Count) -> dict[str, object]:
 
 
 def figure(vendor: Mapping[str, object], *names: str) -> int | None:
-    """A number of tokens under the first of these names that has one, also where it is written as text."""
+    """A number of tokens under the first of these names that has one, also where it is written as text or as 12.0."""
     for name in names:
         value = vendor.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-            value = int(value)
-        if (tokens := as_count(value)) is not None:
+        if type(value) is int and value >= 0:
+            return value
+        if (tokens := as_count(_whole(value))) is not None:
             return tokens
     return None
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value

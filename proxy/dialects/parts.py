@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from urllib.parse import quote
 
 from proxy.canon.request import Image
 from proxy.dialects.base import BadRequest
 from proxy.dialects.payload import BROKEN, parse_json
 
+#: What the user says where a vendor wants the user to speak and nobody did; blanks alone are refused.
+OPENING = "."
 _DATA_URL = re.compile(
     r"data:(?P<type>[\w.+-]+/[\w.+-]+)?(?P<parameters>(?:;[\w.+=-]+)*?)(?P<base64>;base64)?,", re.ASCII
 )
@@ -47,6 +50,27 @@ def object_of_arguments(arguments: str) -> dict[str, object]:
     if isinstance(value, dict):
         return value
     return {"arguments": arguments if value is BROKEN else value}
+
+
+def object_schema(schema: Mapping[str, object] | None) -> Mapping[str, object]:
+    """A tool's parameters for a vendor that demands them, and that they say that they are an object's."""
+    if not schema:
+        return {"type": "object", "properties": {}}
+    return schema if schema.get("type") is not None else {"type": "object", **schema}
+
+
+def short_user(user: str, most: int) -> str:
+    """A user's id for a vendor that refuses long ones: another id of the same user, always the same. (Claude Code's is
+    JSON of some 150 letters; the strictest vendors take 64)"""
+    return user if len(user) <= most else sha256(user.encode("utf-8", "replace")).hexdigest()
+
+
+def object_of_body(body: bytes) -> dict[str, object]:
+    """The object that a plain answer is, as readers take it: also the one in an array. Empty if it is none."""
+    value, _ = parse_json(body)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, dict) else {}
 
 
 def objects(value: object) -> Iterator[dict[str, object]]:

@@ -24,6 +24,7 @@ from proxy.canon.request import (
 )
 from proxy.dialects.base import Losses, Ways
 from proxy.dialects.effort import effort_of
+from proxy.dialects.parts import OPENING
 
 # Sampling fields, by their names in chat completions.
 _NAMES = (
@@ -109,6 +110,14 @@ def system_first(messages: tuple[Message, ...], losses: Losses) -> tuple[str, tu
     return text, tuple(told)
 
 
+def user_first(messages: tuple[Message, ...], losses: Losses) -> tuple[Message, ...]:
+    """For grammars in which the user speaks first."""
+    if not messages or messages[0].role != "assistant":
+        return messages
+    losses.hint(f"messages[{messages[0].at}].role")
+    return (Message("user", (Text(OPENING),), at=messages[0].at), *messages)
+
+
 def one_call_each(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """For grammars in which a message makes one call at most: parallel calls one after the other, each with its
     result behind it."""
@@ -147,11 +156,12 @@ def _answers(result: Message, call: ToolCall) -> bool:
 
 
 def append_joined(made: list[dict[str, object]], message: dict[str, object], role: str, content: str) -> None:
-    """For grammars whose speakers must alternate: a message of nothing but text goes on that of the same speaker."""
+    """For grammars whose speakers must alternate: a message goes on that of the same speaker, if it was nothing but
+    text."""
     last = made[-1] if made else {}
-    plain = {role, content}
-    if last.keys() == plain == message.keys() and last[role] == message[role] != "tool":
-        last[content] = f"{last[content]}\n{message[content]}"
+    if last.keys() == {role, content} and content in message and last[role] == message[role] != "tool":
+        text = "\n".join(str(one[content]) for one in (last, message) if one[content])
+        made[-1] = {**message, content: text}
     else:
         made.append(message)
 
@@ -195,15 +205,21 @@ def extra(request: Request, own: Mapping[str, str], losses: Losses) -> dict[str,
     return {place: request.extra[name] for name, place in own.items() if request.extra.get(name) is not None}
 
 
+def few_stops(told: dict[str, object], name: str, most: int, losses: Losses) -> None:
+    """The first so many of the stop sequences, which is all that the vendor takes."""
+    stops = told.get(name)
+    if isinstance(stops, list) and len(stops) > most:
+        told[name] = stops[:most]
+        losses.add("stop")
+
+
 def bounded(told: dict[str, object], name: str, least: float, most: float, losses: Losses) -> None:
     """A field of `told` that the vendor takes between these limits alone. The least it takes stands for 0."""
     value = told.get(name)
-    if isinstance(value, int | float) and value < least:
-        told[name] = least
-        losses.hint(name)
-    elif isinstance(value, int | float) and value > most:
-        told[name] = most
-        losses.add(name)
+    if not isinstance(value, int | float) or least <= value <= most:
+        return
+    told[name] = min(max(value, least), most)
+    losses.hint(name) if 0 <= value < least else losses.add(name)
 
 
 def functions(request: Request, losses: Losses) -> list[Tool]:
@@ -226,9 +242,9 @@ def function_of(tool: Tool) -> dict[str, object]:
 
 
 def no_reasoning(request: Request, losses: Losses) -> None:
-    """For grammars that cannot be asked to think."""
+    """For grammars that cannot be asked to think. What is asked for is said all the same: coding agents always ask."""
     if thinks(request) is True:
-        losses.add("reasoning_effort")
+        losses.hint("reasoning_effort")
 
 
 def thinks(request: Request) -> bool | None:
@@ -240,6 +256,7 @@ def thinks(request: Request) -> bool | None:
 
 
 def no_parallel(request: Request, losses: Losses) -> None:
-    """For grammars that cannot be told to make one call at a time."""
+    """For grammars that cannot be told to make one call at a time: a client gets several in one answer then, each of
+    which was meant."""
     if request.tools and request.parallel_tools is False:
-        losses.add("parallel_tool_calls")
+        losses.hint("parallel_tool_calls")

@@ -13,7 +13,7 @@ from proxy.dialects.payload import as_mapping
 # Where flat error answers (no `error` key) put their words and numbers (facts: Cerebras, Mistral, FastAPI, Baidu, Ark).
 _ERROR_WORDS = ("message", "msg", "detail", "error_msg", "errmsg", "error_message", "error_description")
 _ERROR_CODES = ("code", "error_code", "status_code", "errcode")
-_NO_ERROR = (None, 0, 200, "", "0", "200", "success", "ok", "OK")
+_NO_ERROR = (None, 0, 200, "", "0", "200", "success", "ok")
 
 
 def speaks_of_error(value: Mapping[str, object]) -> bool:
@@ -27,10 +27,14 @@ def is_error(value: Mapping[str, object]) -> bool:
         return True
     if value.get("success") is False or bad_base_response(value):
         return True
-    if any(value.get(k) not in _NO_ERROR for k in _ERROR_CODES if isinstance(value.get(k), str | int)):
+    if any(_small(value.get(k)) not in _NO_ERROR for k in _ERROR_CODES if isinstance(value.get(k), str | int)):
         return True
     nested = as_mapping(value.get("Response")) or as_mapping(value.get("ResponseMetadata"))
     return bool(nested.get("Error"))
+
+
+def _small(code: object) -> object:
+    return code.lower() if isinstance(code, str) else code
 
 
 def bad_base_response(value: Mapping[str, object]) -> bool:

@@ -117,10 +117,12 @@ class Answer:
                 self._choices[delta.choice] = choice  # an empty delta opens no choice that would then need its finish
         self._last = choice.last = chunk
         self._plain_choice = None
-        progress = bool(delta.texts or delta.tools or delta.extra.get("function_call") or _is_native_piece(delta))
+        progress = bool(delta.texts or delta.tools or (delta.extra and _is_other_piece(delta)))
         if progress:
             self.spoke_on = self.spoke_on or choice.finish is not None
             self._receive(delta)
+            if self._writer.speaks is not None:
+                self._silence(choice, delta, self._writer.speaks)
             choice.seen.update(delta.texts)
             if "function_call" in delta.extra:
                 choice.seen.add("function_call")
@@ -132,6 +134,16 @@ class Answer:
             choice.finish = finish
             choice.finish_chunk, choice.finish_delta = chunk, delta
         return progress or finish is not None
+
+    def _silence(self, choice: Choice, delta: Delta, speaks: frozenset[str]) -> None:
+        """Leave out what the client's grammar has no place for: it is received, and not delivered. Calls are kept, for
+        without their end the answer is not whole."""
+        if delta.tools or not delta.texts.keys() <= speaks:
+            self._facts.altered = True
+            for fragment in delta.tools or ():
+                choice.tools.place(fragment)
+            delta.texts = {field: text for field, text in delta.texts.items() if field in speaks}
+            delta.tools = None
 
     def _new_choice(self, index: int) -> Choice:
         strip = self._asked.json and self._setup.strip_fences
@@ -401,6 +413,7 @@ class Answer:
             if choice is None or not self._may_say(choice):
                 return False
             self._plain_choice = choice
+            self.spoke_on = self.spoke_on or choice.finish is not None
         hold = choice.holds["content"]
         size = len(text) if text.isascii() else len(text.encode())
         if self._size + size > self._setup.max_answer_bytes:
@@ -426,6 +439,7 @@ class Answer:
         return True
 
     def pass_run(self, texts: list[str], data: bytes) -> None:
+        self.spoke_on = self.spoke_on or self._choices[0].finish is not None
         self._facts.received += texts
         self._facts.delivered += texts
         self._facts.events_in += len(texts)
@@ -481,7 +495,7 @@ class Answer:
             choice.finish = corrected(choice.finish or "stop", choice.has_calls)
             if self._asked.stream:
                 self._end_choice(choice)
-            elif self._asked.json:
+            elif self._asked.json or self._writer.speaks is not None:
                 self._strip(choice)
             else:
                 self._facts.delivered_of(index).extend(self._facts.received_of(index))
@@ -495,12 +509,14 @@ class Answer:
             if field == "content" and choice.fence is not None:
                 text = choice.stripped = choice.fence.whole(text)
             pieces.append(text)
-        pieces.extend(part for call in choice.tools.calls for part in (call.name, *call.arguments))
+        if self._writer.speaks is None:
+            pieces.extend(part for call in choice.tools.calls for part in (call.name, *call.arguments))
 
     def _end_choice(self, choice: Choice) -> None:
         if not choice.role_sent:
             self._role(choice, None)
-        functions = [call for call in choice.tools.calls if call.type == "function"]
+        calls_told = choice.tools.calls if self._writer.speaks is None else []
+        functions = [call for call in calls_told if call.type == "function"]
         empty = [call for call in functions if call.is_bare]
         if empty:
             calls = [{"index": call.slot, "function": {"arguments": "{}"}} for call in empty]
@@ -586,11 +602,21 @@ class _Event:
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
 
 
-def _is_native_piece(delta: Delta) -> bool:
-    """A piece of an answer that only a client of the vendor's family can read (a search that the vendor runs), and no
-    mere echo of the response so far."""
+def _is_other_piece(delta: Delta) -> bool:
+    """The one function call of older APIs, or a piece that only a client of the vendor's family can read (a search that
+    the vendor runs), and no mere echo of the response so far."""
+    if delta.extra.get("function_call"):
+        return True
     native = delta.extra.get("native")
-    return isinstance(native, list) and any(isinstance(one, dict) and "response" not in one for one in native)
+    return isinstance(native, list) and any(map(_is_said, native))
+
+
+def _is_said(native: object) -> bool:
+    """Not so: the response so far, and the beginning of a text that is still to come."""
+    if not isinstance(native, dict) or "response" in native or "part" in native:
+        return False
+    item = native.get("item")
+    return not (isinstance(item, dict) and item.get("type") in ("message", "reasoning"))
 
 
 def _is_twice(field: Key, begun: Sequence[Key]) -> bool:

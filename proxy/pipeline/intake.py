@@ -1,8 +1,10 @@
 """The beginning of the pipeline: an upstream's bytes to frames, or to one body.
 
-The content type is a claim, the first character is a fact: vendors send JSON errors as event streams and event streams
-as text/plain. So the first non-blank byte decides whether frames or one body is read, except that an answer whose
-status is an error is always a body. Compressed bodies are inflated first. Nothing is awaited, nothing interpreted.
+The content type is a claim, the first character is a fact: vendors send JSON errors as event streams, event streams as
+text/plain, and what stands in front of them sends pages of HTML as anything. So the first non-blank byte decides how an
+answer is read, except that one whose status is an error is always a body. The claim helps only where a first character
+can be two things: `{` begins a body as well as the first of many lines. Compressed bodies are inflated first.
+Nothing is awaited, nothing interpreted.
 (contract W2, W7; facts of vendors: JSON under 200 although a stream was asked, an event stream although none was)
 """
 
@@ -60,10 +62,6 @@ class Intake:
         self._kept = bytearray()
         if not 200 <= status < 300:
             self.shape = Shape.ERROR_BODY
-        elif "ndjson" in content_type or "jsonl" in content_type:
-            self.shape = Shape.NDJSON
-        elif "amazon.eventstream" in content_type:
-            self._other, self.shape = EventStreamDecoder(max_line_bytes), Shape.EVENTSTREAM
         else:
             self.shape = Shape.UNKNOWN
 
@@ -143,10 +141,13 @@ class Intake:
             return []
         start = bytes(self._kept)
         self._kept.clear()
+        if self._is_binary(start):
+            self._other, self.shape = EventStreamDecoder(self._max_line), Shape.EVENTSTREAM
+            return self.feed(start)
         if head[:1] == b"[" and Framing.ARRAY in self._framings:
             self._other, self.shape = JsonArrayDecoder(self._max_line), Shape.ARRAY
             return self.feed(start.lstrip(_BLANK))
-        if head[:1] == b"{" and Framing.NDJSON in self._framings and "application/json" not in self._content_type:
+        if head[:1] == b"{" and self._may_be_lines:
             self.shape = Shape.NDJSON
             return self.feed(start)
         if head[:1] in b'{["<':
@@ -154,6 +155,18 @@ class Intake:
             return self.feed(start.lstrip(_BLANK))
         self.shape = Shape.SSE
         return self.feed(start)
+
+    def _is_binary(self, start: bytes) -> bool:
+        """Every message of an event stream begins with its length, whose first byte is 0 below 16 MiB."""
+        if "amazon.eventstream" in self._content_type:
+            return not 0x20 <= start.lstrip(_BLANK)[0] < 0x7F
+        return start[:1] == b"\0" and Framing.EVENTSTREAM in self._framings
+
+    @property
+    def _may_be_lines(self) -> bool:
+        if "ndjson" in self._content_type or "jsonl" in self._content_type:
+            return True
+        return Framing.NDJSON in self._framings and "application/json" not in self._content_type
 
     def _keep(self, data: bytes, limit: int, *, drop: bool) -> None:
         room = limit - len(self._kept)

@@ -51,7 +51,6 @@ EVENT_STREAM = "text/event-stream; charset=utf-8"
 _BITE = 2048  # a longer read holds many events: a run of them may be alike
 _LEARNINGS = 4  # templates to learn in vain before a stream is known to have none
 _MAX_ASIDE = 64 * 1024
-_MARK = b"[DONE]"
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
@@ -84,6 +83,7 @@ class Pipeline:
         self._learnings = _LEARNINGS
         self._end_mark = False
         self._is_whole = False
+        self._is_torn = False
         self._aside_at_mark: bytes | None = None
         self._unmapped: Observation | None = None
         self._aside: list[bytes] = []
@@ -234,7 +234,7 @@ class Pipeline:
         while start < size and not self.over:
             cut = size
             if intake.shape in (Shape.SSE, Shape.UNKNOWN):
-                cut = _safe_cut(data, start, intake.sse.at_boundary)
+                cut = _safe_cut(data, start, intake.sse.at_boundary, self._dialect.end_marks)
             self._frames(intake.feed(data[start:cut] if cut - start < size else data), now)
             start = cut
 
@@ -333,11 +333,12 @@ class Pipeline:
                     if not self.over:
                         self._payload(one, Frame(line, frame.event), now)
                 return
-        if not frame.terminated:
+        if not frame.terminated and (not parsed.data or parsed.data.lstrip()[:1] in (b"{", b"[", b'"')):
+            self._is_torn = True
             return
         # A binary message that is broken comes as one that has neither a name nor a byte.
         is_piece = parsed.data.lstrip()[:1] in (b"{", b"[") or (self._is_binary and not (frame.data or frame.event))
-        if is_piece and not self._answer.finished:
+        if is_piece and not self.finished:
             self._fail(verdicts.malformed(self.facts.upstream_status), Ending.VENDOR_ERROR)
         else:
             self._keep_aside(parsed.data)
@@ -510,8 +511,8 @@ class Pipeline:
                 return
             case _:
                 lines = [line for line in body.split(b"\n") if line.strip()] if self._in_lines else []
-                if len(lines) > 1 and all(isinstance(self._reader.read(line, None), Chunk) for line in lines):
-                    self._frames([Frame(line) for line in lines], now)
+                if len(lines) > 1 and all(isinstance(self._reader.read(line, None), Chunk) for line in lines[:-1]):
+                    self._frames([*map(Frame, lines[:-1]), Frame(lines[-1], terminated=False)], now)
                     return
                 verdict = self._verdict_of(Phase.HEAD, _json_or_none(body), body)
                 if verdict.mapped or body.lstrip()[:1] not in (b"{", b"["):
@@ -551,9 +552,7 @@ class Pipeline:
         aside = self._verdict_aside()
         if aside is not None:
             return Ending.VENDOR_ERROR, aside
-        # A finish that was said on the way proves nothing where the answer did not end by itself.
-        proved = stop in (Stop.EOF, Stop.AFTER_FINISH) or not self._answer.spoke_on
-        if (self._answer.finished and proved) or self._inferred():
+        if (self._answer.finished and self._is_proved(stop)) or self._inferred():
             return Ending.COMPLETED, None
         if stop is Stop.GONE:
             return Ending.CLIENT_GONE, None
@@ -564,6 +563,13 @@ class Pipeline:
         if stop is Stop.CONNECT_FAILED:
             return Ending.VENDOR_ERROR, verdicts.of_stop(stop, status)
         return Ending.STREAM_CUT, verdicts.of_stop(stop, status)
+
+    def _is_proved(self, stop: Stop) -> bool:
+        """A finish that was said on the way, or may have been, proves nothing where the answer did not end by itself,
+        or ended within an event."""
+        if self._answer.spoke_on:
+            return stop in (Stop.EOF, Stop.AFTER_FINISH) and not self._is_torn
+        return self._reader.finish_is_last or not self._is_torn
 
     def _inferred(self) -> bool:
         """The end mark, or the end of a body that is one whole JSON, stands for the finish, where it can be trusted and
@@ -593,9 +599,9 @@ class Pipeline:
         verdict = self._verdict_of(Phase.END, payload, text)
         if named or (isinstance(payload, dict) and is_error(payload)):
             return verdict
-        if not self._answer.finished and isinstance(payload, dict) and speaks_of_error(payload):
+        if not self.finished and isinstance(payload, dict) and speaks_of_error(payload):
             return verdict
-        return verdict if verdict.mapped and not self._answer.finished else None
+        return verdict if verdict.mapped and not self.finished else None
 
     def _close(self, ending: Ending, verdict: Verdict | None) -> Closing:
         closing = self._closing(ending, verdict)
@@ -707,10 +713,11 @@ def error_head(verdict: Verdict) -> Head:
     return Head(verdict.status, "application/json", headers)
 
 
-def _safe_cut(data: bytes, start: int, at_boundary: bool) -> int:
+def _safe_cut(data: bytes, start: int, at_boundary: bool, marks: tuple[bytes, ...]) -> int:
     """How far from `start` there is no end mark, or to the end of the line if it may be in this one."""
     if at_boundary:
-        mark = data.find(_MARK, start)
+        plain = data.lower()  # relays write it as they like
+        mark = min((at for mark in marks if (at := plain.find(mark, start)) >= 0), default=-1)
         if mark < 0:
             return len(data)
         if (before := data.rfind(b"\n", start, mark) + 1) > start:

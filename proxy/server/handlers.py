@@ -26,6 +26,7 @@ from proxy.upstream.attempts import Attempts, Caller
 
 log = structlog.get_logger()
 
+_CHAT, _MESSAGES = CLIENT_DIALECTS["chat"], CLIENT_DIALECTS["messages"]
 _ANTHROPIC = "anthropic-version"
 _SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
 
@@ -54,8 +55,7 @@ class Routes:
         # No middleware and no signal: aiohttp would build their chain for each request.
         app = web.Application(client_max_size=self._max_request_bytes)
         get = app.router.add_get  # HEAD as well
-        messages = CLIENT_DIALECTS["messages"]
-        app.router.add_post(f"{messages.endpoint}/count_tokens", self._guarded(self.count_tokens, messages))
+        app.router.add_post(f"{_MESSAGES.endpoint}/count_tokens", self._guarded(self.count_tokens, _MESSAGES))
         for dialect in CLIENT_DIALECTS.values():
             app.router.add_post(dialect.endpoint, self._guarded(self._answers(dialect), dialect))
         get("/v1/models", self._guarded(self.models))
@@ -105,7 +105,7 @@ class Routes:
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
         """Anthropic's way of asking how long a prompt is: our own count, which every vendor's rows are counted by."""
-        dialect = CLIENT_DIALECTS["messages"]
+        dialect = _MESSAGES
         caller, denied = self._caller(request, dialect)
         if denied is not None:
             return denied
@@ -121,7 +121,7 @@ class Routes:
         return json_answer({"input_tokens": await self._attempts.count_prompt(parsed)}, caller)
 
     async def models(self, request: web.Request) -> web.StreamResponse:
-        caller, denied = self._caller(request)
+        caller, denied = self._caller(request, _dialect_of(request))
         if denied is not None:
             return denied
         listed = [self._listed(alias, caller) for alias in self._attempts.routes]
@@ -131,12 +131,13 @@ class Routes:
         return json_answer({"object": "list", "data": listed}, caller)
 
     async def model(self, request: web.Request) -> web.StreamResponse:
-        caller, denied = self._caller(request)
+        dialect = _dialect_of(request)
+        caller, denied = self._caller(request, dialect)
         if denied is not None:
             return denied
         alias = request.match_info["model"]
         if self._attempts.route(alias) is None:
-            return refusal(_no_model(alias), caller, "model")
+            return refusal(_no_model(alias), caller, "model", dialect)
         return json_answer(self._listed(alias, caller), caller)
 
     async def healthz(self, _: web.Request) -> web.StreamResponse:
@@ -160,9 +161,7 @@ class Routes:
             return {"type": "model", "id": alias, "display_name": alias, "created_at": since}
         return {"id": alias, "object": "model", "created": self._started, "owned_by": "sluice"}
 
-    def _caller(
-        self, request: web.Request, dialect: ClientDialect = CLIENT_DIALECTS["chat"]
-    ) -> tuple[Caller, web.Response | None]:
+    def _caller(self, request: web.Request, dialect: ClientDialect) -> tuple[Caller, web.Response | None]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         tenant = self._keys.tenant_of(headers)
         caller = identify(headers, tenant or "")
@@ -173,9 +172,10 @@ class Routes:
 
     async def nowhere(self, request: web.Request) -> web.StreamResponse:
         message = f"There is no {request.method} {request.path} here."
-        return refusal(verdicts.invalid("not_found", message, 404), _stranger(request))
+        dialect = _dialect_of(request)
+        return refusal(verdicts.invalid("not_found", message, 404), _stranger(request), dialect=dialect)
 
-    def _guarded(self, handler: Handler, dialect: ClientDialect = CLIENT_DIALECTS["chat"]) -> Handler:
+    def _guarded(self, handler: Handler, dialect: ClientDialect = _CHAT) -> Handler:
         """No answer without the contract's error body and a trace id, also where we fail ourselves."""
 
         async def _guard(request: web.Request) -> web.StreamResponse:
@@ -203,6 +203,12 @@ class Routes:
             return response
 
         return _guard
+
+
+def _dialect_of(request: web.Request) -> ClientDialect:
+    """Whose client asks, where the path is no endpoint of one: the error body is in its envelope."""
+    is_theirs = request.path.startswith(_MESSAGES.endpoint) or _ANTHROPIC in request.headers
+    return _MESSAGES if is_theirs else _CHAT
 
 
 def _bad(mistake: BadRequest, caller: Caller, dialect: ClientDialect) -> web.Response:

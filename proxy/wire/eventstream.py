@@ -1,7 +1,8 @@
 """AWS event streams: binary messages to frames (contracts W2, W7; the format is vnd.amazon.eventstream).
 
-In: the reads of one response body, cut anywhere. Out: a `Frame` per message: its payload as `data`, its `:event-type`,
-or `:exception-type`, or `:error-code` as `event` (which is which, its reader knows by name). A message whose checksum
+In: the reads of one response body, cut anywhere. Out: a `Frame` per message: its payload as `data`, its `:event-type`
+or `:exception-type` as `event` (which is which, its reader knows by name). An error that is told in headers alone
+becomes an event `error` with its code and message as JSON, as AWS writes them into a body. A message whose checksum
 is wrong ends the stream, for behind it nobody knows where the next one begins: a frame without data, which no reader
 understands, stands in its place. Never parses a payload, never raises but for `LimitExceeded`.
 
@@ -11,6 +12,7 @@ of all before (4). A header: length of name (1), name, type of value (1), value.
 
 from __future__ import annotations
 
+import json
 import zlib
 from struct import unpack_from
 
@@ -87,11 +89,12 @@ class EventStreamDecoder:
 def _frame(message: bytes) -> Frame:
     payload = _PRELUDE + unpack_from(">I", message, 4)[0]
     named = _headers(message[_PRELUDE:payload])
-    event = named.get(":exception-type") or named.get(":event-type") or named.get(":error-code") or None
+    event = named.get(":exception-type") or named.get(":event-type")
     data = message[payload:-4]
-    if not data and ":error-message" in named:
-        data = named[":error-message"].encode()
-    return Frame(data, event)
+    if not event and (":error-code" in named or ":error-message" in named or named.get(":message-type") == "error"):
+        told = {"__type": named.get(":error-code", ""), "message": named.get(":error-message", "")}
+        return Frame(data or json.dumps(told, ensure_ascii=False).encode(), "error")
+    return Frame(data, event or None)
 
 
 def _headers(data: bytes) -> dict[str, str]:

@@ -50,12 +50,12 @@ class JsonArrayDecoder:
         return frames
 
     def finish(self) -> list[Frame]:
-        """An element that was never closed; marked as not terminated."""
+        """An element that was never closed, or nothing where only the array was not; marked as not terminated."""
         if self.over is not None:
             raise self.over
         rest = bytes(self._held)
         self._held.clear()
-        return [Frame(rest, terminated=False)] if rest else []
+        return [Frame(rest, terminated=False)] if rest or self._floor else []
 
     def _step(self, frames: list[Frame]) -> bool:
         """Go to the next character that tells something; False where more is needed."""

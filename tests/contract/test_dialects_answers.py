@@ -12,12 +12,12 @@ from typing import Final
 
 import pytest
 
-from proxy.canon.ending import Ending
+from proxy.canon.ending import Ending, Stop
 from proxy.dialects.registry import CLIENT_DIALECTS
 from proxy.pipeline import Asked
 from proxy.stores.recordings import Recording
 from tests.support.decoders import DECODERS, Said
-from tests.support.pipelines import Transcript, play, recordings
+from tests.support.pipelines import Transcript, play, recordings, run
 
 #: Embeddings are no conversation.
 CLIENTS: Final = sorted(set(CLIENT_DIALECTS) - {"embeddings"})
@@ -114,3 +114,65 @@ def test_an_error_has_every_field_for_every_client(recording: Recording, client:
     assert said.error is not None
     fields = {"message", "type", "code", "param", "retryable", "retry_after", "upstream", "trace_id"}
     assert fields <= set(said.error)
+
+
+#: Whole answers; what is cut off of one must be missed. (Not where the vendor says the finish all along: nobody can.)
+WHOLE: Final = [
+    recording
+    for recording in recordings()
+    if recording.expect.get("ending") == "completed"
+    and recording.end == "close"
+    and recording.status == 200
+    and not play(recording, asked("chat", True)).pipeline._answer.spoke_on
+]
+
+
+@pytest.mark.clause("W5", "W6", "D1", "D2")
+@pytest.mark.parametrize("stop", [Stop.EOF, Stop.CUT], ids=["ended", "broken off"])
+@pytest.mark.parametrize("recording", WHOLE, ids=lambda recording: recording.key)
+def test_an_answer_that_is_cut_never_looks_complete(recording: Recording, stop: Stop) -> None:
+    """Cut at any of many places: the end is told only if all text, reasoning and calls were there, else there is an
+    error, and what was said is the beginning of the whole."""
+    body = recording.body
+    whole = said_by(recording, "chat", True)[1]
+    for size in {*range(1, len(body), max(1, len(body) // 60)), len(body) - 1, len(body) - 2}:
+        transcript = run_body(recording, body[:size], stop)
+        said = DECODERS["chat"](transcript.client, transcript.head.content_type.startswith("text/event-stream"))
+        if said.ended:
+            assert (said.text, said.reasoning, said.calls) == (whole.text, whole.reasoning, whole.calls), body[:size]
+        else:
+            assert said.error is not None
+            assert whole.text.startswith(_trimmed(said.text)) and whole.reasoning.startswith(_trimmed(said.reasoning))
+
+
+def _trimmed(text: str) -> str:
+    """Without half a surrogate pair whose other half was cut off."""
+    return text.removesuffix("\ufffd")
+
+
+def run_body(recording: Recording, body: bytes, stop: Stop) -> Transcript:
+    return run(
+        [body],
+        asked("chat", True),
+        stop=stop,
+        vendor=recording.vendor,
+        headers=dict(recording.headers),
+        dialect=recording.dialect or None,
+        sent=recording.request.get("body") or {},
+    )
+
+
+@pytest.mark.clause("L2", "W6")
+@every_client
+@every_recording
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+def test_what_is_booked_as_delivered_is_what_was_written(recording: Recording, client: str, stream: bool) -> None:
+    """Every text that counts as delivered stands in the client's bytes, and every JSON event is counted."""
+    transcript = play(recording, asked(client, stream))
+    facts = transcript.facts
+    if transcript.head.content_type.startswith("text/event-stream"):
+        ends = transcript.client.count(b"data: [DONE]\n\n")
+        assert facts.events_out == transcript.client.count(b"\n\n") - ends
+    if client == "completions" and facts.ending is Ending.COMPLETED:
+        said = DECODERS[client](transcript.client, stream)
+        assert "".join(facts.delivered) == said.text

@@ -35,6 +35,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "dialects.md"
 BEGIN, END = "<!-- made by tests/contract/test_dialects_table.py -->", "<!-- end -->"
 VENDORS: Final = [name for name in VENDOR_DIALECTS if not name.endswith(".embeddings")]
 _TOOL: Final = Tool("f", "d", {"type": "object", "properties": {}})
+_SCHEMA: Final = {"type": "object", "properties": {}, "additionalProperties": False}
 _CACHE: Final = {"type": "ephemeral"}
 
 
@@ -72,13 +73,13 @@ FEATURES: Final[Mapping[str, Request]] = {
     "tool choice: none": _request(tools=(_TOOL,), tool_choice=ToolChoice("none")),
     "no parallel calls": _request(tools=(_TOOL,), parallel_tools=False),
     "reasoning: effort": _request(reasoning=Reasoning("high")),
-    "reasoning: budget": _request(reasoning=Reasoning(budget=2048), max_tokens=4096),
+    "reasoning: budget": _request(reasoning=Reasoning(budget=2048)),
     "reasoning: off": _request(reasoning=Reasoning(enabled=False)),
     "reasoning sent back": _request(before=_turn(Thinking("t"), Text("a"))),
     "reasoning sealed by Anthropic": _request(before=_turn(Thinking("t", "s", format=ANTHROPIC), Text("a"))),
     "JSON object": _request(format=Format()),
-    "JSON schema": _request(format=Format({"type": "object"}, "n")),
-    "max_tokens": _request(max_tokens=9),
+    "JSON schema": _request(format=Format(_SCHEMA, "n")),
+    "max_tokens": _request(max_tokens=99),
     "temperature": _request(temperature=0.5),
     "top_p": _request(top_p=0.5),
     "top_k": _request(top_k=9),

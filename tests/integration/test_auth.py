@@ -133,7 +133,7 @@ async def test_what_is_not_there_is_404(tmp_path: Path) -> None:
     """Unknown paths and methods get the same error body as everything else."""
     asked = [
         ("GET", "/v1/chat/completions"),
-        ("POST", "/v1/completions"),
+        ("POST", "/v1/complete"),
         ("DELETE", "/v1/models"),
         ("GET", "/"),
         ("GET", "/v1/../../etc/passwd"),

@@ -33,7 +33,7 @@ MADE: Final = "5eed"
 #: How many are asked at once.
 _AT_ONCE: Final = 8
 #: Answers to what the proxy asks of no vendor: that each event repeat the whole text.
-_NEVER_ASKED: Final = ("dashscope/whole-text-each-time",)
+_NEVER_ASKED: Final = ("dashscope/whole-text-each-time", "dashscope/translator-repeats-all")
 _BASE: Final = "/v1"
 
 

@@ -55,3 +55,68 @@ def test_a_dialect_that_is_not_built_is_refused_by_name(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"upstreams\.main: the dialect grpc is not built, only openai"):
         check_dialects(settings_of(tmp_path), parse_rule_files(files))
+
+
+FAMILIES = """
+auth: {mode: none}
+upstreams:
+  claude: {vendor: anthropic, base_url: "https://api.example.test/v1", api_key: "${KEY}", unsupported: drop}
+  gemini: {vendor: gemini, base_url: "https://example.test/v1beta", api_key: "${KEY}"}
+  vertex: {vendor: vertex, base_url: "https://example.test/v1/publishers/google", api_key: "${KEY}"}
+  aws: {vendor: bedrock, base_url: "https://bedrock-runtime.eu-west-1.amazonaws.com", api_key: "${PAIR}"}
+  aws-bearer: {vendor: bedrock, base_url: "https://bedrock-runtime.eu-west-1.amazonaws.com", api_key: "${KEY}"}
+  qianfan: {vendor: baidu_qianfan_v1, base_url: "https://example.test/chat", api_key: "${KEY}"}
+  hunyuan: {vendor: tencent_hunyuan, base_url: "https://hunyuan.example.test", api_key: "${PAIR}", region: ap-guangzhou}
+  local: {vendor: ollama, base_url: "http://127.0.0.1:11434"}
+  chosen: {vendor: openai, dialect: responses, base_url: "https://example.test/v1", api_key: "${KEY}"}
+models:
+  claude: [{upstream: claude, model: m}]
+  gemini: [{upstream: gemini, model: m}]
+  vertex: [{upstream: vertex, model: m}]
+  aws: [{upstream: aws, model: m}]
+  aws-bearer: [{upstream: aws-bearer, model: m}]
+  qianfan: [{upstream: qianfan, model: m}]
+  hunyuan: [{upstream: hunyuan, model: m}]
+  local: [{upstream: local, model: m}]
+  chosen: [{upstream: chosen, model: m}]
+"""
+
+
+@pytest.mark.clause("C4", "Q2", "L3")
+def test_each_familys_key_goes_where_its_vendor_wants_it(tmp_path: Path) -> None:
+    """In a header, in the address, or into a signature; a pair without a signature is a bearer key; and each part of a
+    key is struck out of answers."""
+    file = tmp_path / "sluice.yaml"
+    file.write_text(FAMILIES)
+    settings = load_config(file, {"KEY": "sk-ours-1234", "PAIR": "AKIDEXAMPLE:wJalrXUtnFEMI"})
+    made = {name: target.upstream for name, target in routes(settings, load_rules(default_rules_dir())).items()}
+
+    assert made["claude"].headers["x-api-key"] == "sk-ours-1234" and made["claude"].drops
+    assert made["gemini"].headers["x-goog-api-key"] == "sk-ours-1234" and not made["gemini"].drops
+    assert made["vertex"].headers["authorization"] == "Bearer sk-ours-1234"
+    assert made["aws"].signer is not None and "authorization" not in made["aws"].headers
+    assert made["aws"].secrets == ("AKIDEXAMPLE:wJalrXUtnFEMI", "AKIDEXAMPLE", "wJalrXUtnFEMI")
+    assert made["aws-bearer"].signer is None
+    assert made["aws-bearer"].headers["authorization"] == "Bearer sk-ours-1234"
+    assert made["qianfan"].base.query == {"access_token": "sk-ours-1234"}
+    assert "authorization" not in made["qianfan"].headers
+    assert made["hunyuan"].signer is not None
+    assert made["local"].secrets == () and "authorization" not in made["local"].headers
+    assert made["chosen"].dialect.name == "responses"
+    assert not any("sk-ours" in repr(settings.upstreams[name]) for name in settings.upstreams)
+
+
+@pytest.mark.clause("C4")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("unsupported: maybe", "unsupported"),
+        ("region: 'EU West'", "region"),
+        ("dialect: gemini", "openai speaks openai, responses, completions, not gemini"),
+    ],
+)
+def test_a_wrong_word_is_refused_at_start(tmp_path: Path, line: str, said: str) -> None:
+    """By its place, or by what the vendor speaks."""
+    text = CONFIG.replace('api_key: "${KEY}"}\nmodels', f'api_key: "${{KEY}}", {line}}}\nmodels')
+    with pytest.raises(ConfigError, match=said):
+        check_dialects(settings_of(tmp_path, text), load_rules(default_rules_dir()))

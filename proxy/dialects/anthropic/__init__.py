@@ -16,6 +16,7 @@ VENDOR = VendorDialect(
     headers={"anthropic-version": "2023-06-01"},
     key_header="x-api-key",
     passed_headers=("anthropic-beta",),
+    end_marks=(b"message_stop", b"[done]"),
 )
 
 CLIENT = ClientDialect(

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from proxy.dialects.anthropic.stops import stop_word
 from proxy.dialects.base import ContentOf
-from proxy.dialects.parts import object_of_arguments, objects
-from proxy.dialects.payload import as_mapping, as_text, encode_json, parse_json
+from proxy.dialects.parts import object_of_arguments, object_of_body, objects
+from proxy.dialects.payload import as_mapping, as_text, encode_json
+from proxy.dialects.sealing import Piece, Sealing
 from proxy.dialects.seals import ANTHROPIC, GEMINI, mark_seal
 
 
@@ -25,8 +26,7 @@ def patch_message(
     seed: str,
 ) -> bytes:
     """The vendor's own body. `finish` is canonical; `content_of` repairs the text."""
-    value, _ = parse_json(body)
-    message = dict(as_mapping(value))
+    message = object_of_body(body)
     blocks = [_patch_block(block, f"{seed}{place}") for place, block in enumerate(objects(message.get("content")))]
     text = "".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
     right = content_of(0, text)
@@ -75,7 +75,8 @@ def message_of(identity: str, model: str, choices: Sequence[Mapping[str, object]
     raws = list(objects(message.get("native")))
     ends = next((as_mapping(raw.get("delta")) for raw in raws if raw.get("type") == "message_delta"), {})
     refusal = as_text(message.get("refusal"))
-    blocks = [*_thoughts(message), *_natives(raws)]
+    thoughts = [block for piece in Sealing().order(message, is_whole=True) for block in _thought(piece)]
+    blocks = [*thoughts, *_natives(raws)]
     if text := as_text(message.get("content")) + refusal:
         blocks.append({"type": "text", "text": text})
     for call in objects(message.get("tool_calls")):
@@ -93,34 +94,17 @@ def message_of(identity: str, model: str, choices: Sequence[Mapping[str, object]
     }
 
 
-def _thoughts(message: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """Thinking with its seals. Where the seals come without their text, the whole text stands under the first."""
-    text = as_text(message.get("reasoning_content")) or as_text(message.get("reasoning"))
-    details = list(_gathered(objects(message.get("reasoning_details"))))
-    said = any(own for own, _ in details)
-    for own, detail in details:
-        if not said:
-            own, text = text, ""
-        format = as_text(detail.get("format")) or None
-        signature, data = as_text(detail.get("signature")), as_text(detail.get("data"))
-        sealed = mark_seal(signature or data, format, ANTHROPIC)
-        if data and (not own or sealed == data):
-            yield {"type": "redacted_thinking", "data": sealed}
-        elif own or signature:
-            yield {"type": "thinking", "thinking": own, "signature": sealed}
-    if text and not said:
-        yield {"type": "thinking", "thinking": text, "signature": ""}
-
-
-def _gathered(details: Iterator[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each piece of reasoning with its text: some vendors send both bit by bit, under one index."""
-    by_index: dict[str, tuple[list[str], dict[str, object]]] = {}
-    for place, detail in enumerate(details):
-        texts, whole = by_index.setdefault(str(detail.get("index", f"at {place}")), ([], {}))
-        texts.append(as_text(detail.get("text")) or as_text(detail.get("summary")))
-        whole |= {name: value for name, value in detail.items() if value is not None}
-    for texts, whole in by_index.values():
-        yield "".join(texts), whole
+def _thought(piece: Piece) -> Iterator[dict[str, object]]:
+    """Thinking as its seal has it; what none is over is a block without one."""
+    detail = piece.detail or {}
+    format, signature = as_text(detail.get("format")) or None, as_text(detail.get("signature"))
+    data = "" if signature else as_text(detail.get("data"))
+    sealed = mark_seal(signature or data, format, ANTHROPIC)
+    is_redacted = bool(data) and (not piece.text or sealed == data)
+    if piece.text or not is_redacted:
+        yield {"type": "thinking", "thinking": piece.text, "signature": "" if is_redacted else sealed}
+    if is_redacted:
+        yield {"type": "redacted_thinking", "data": sealed}
 
 
 def _natives(raws: Sequence[Mapping[str, object]]) -> Iterator[dict[str, object]]:

@@ -2,7 +2,8 @@
 
 Neighbours of one role are joined, and results of tools stand first in the user's turn. System messages from within the
 conversation go to the front, as Anthropic's own layer for OpenAI's API does it. Ids of calls are made of letters,
-digits, `_` and `-`, each used once. Empty texts, which are refused, are left out. What has no place is reported.
+digits, `_` and `-`, each used once. Empty texts, which are refused, are left out. The user speaks first. What has no
+place is reported.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from proxy.canon.request import (
 )
 from proxy.dialects.anthropic.blocks import CLIENT
 from proxy.dialects.base import Losses
-from proxy.dialects.parts import object_of_arguments
+from proxy.dialects.calls import CallIds
+from proxy.dialects.parts import OPENING, object_of_arguments
 from proxy.dialects.seals import ANTHROPIC
 
 _IMAGES = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 _BAD_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_ID = 256  # the vendor names no limit
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 Block = dict[str, object]
@@ -49,29 +52,8 @@ class Said:
     may_think: bool
 
 
-class _Ids:
-    """The ids that calls have here: what a client wrote may have other letters, or name two calls alike."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, str] = {}
-        self._used: set[str] = set()
-
-    def of_call(self, identity: str) -> str:
-        told = base = _BAD_IN_ID.sub("_", identity) or "call"
-        number = 1
-        while told in self._used:
-            number += 1
-            told = f"{base}_{number}"
-        self._used.add(told)
-        self._last[identity] = told
-        return told
-
-    def of_result(self, identity: str) -> str:
-        """The last call of this name before it."""
-        return self._last.get(identity) or _BAD_IN_ID.sub("_", identity) or "call"
-
-
-def messages_of(request: Request, losses: Losses) -> Said:
+def messages_of(request: Request, losses: Losses, *, takes_prefix: bool) -> Said:
+    """`takes_prefix`: the model goes on with a last message that is its own."""
     front, rest = split_system(request.messages)
     for message in rest:
         if message.role in ("system", "developer"):
@@ -92,8 +74,27 @@ def messages_of(request: Request, losses: Losses) -> Said:
     if not turns and system:  # nobody is spoken to: the vendor wants a user who speaks
         losses.hint(f"messages[{front[-1].at}].role")
         turns, system = [("user", system)], []
+    _begin_and_end(turns, rest, losses, takes_prefix=takes_prefix)
     messages = [_turn(role, blocks) for role, blocks in turns]
     return Said(_content(system) or None, messages, _may_think(turns))
+
+
+def _begin_and_end(
+    turns: list[tuple[str, list[Block]]], said: tuple[Message, ...], losses: Losses, *, takes_prefix: bool
+) -> None:
+    """The user speaks first. A last message of the assistant is a prefix of the answer, which may not end in blanks;
+    where the model takes none, the user speaks once more."""
+    if turns and turns[0][0] == "assistant":
+        losses.hint(f"messages[{said[0].at}].role")
+        turns.insert(0, ("user", [{"type": "text", "text": OPENING}]))
+    if not turns or turns[-1][0] != "assistant":
+        return
+    last = turns[-1][1][-1]
+    if not takes_prefix:
+        losses.part(said[-1].at, "prefix")
+        turns.append(("user", [{"type": "text", "text": OPENING}]))
+    elif last.get("type") == "text":
+        turns[-1][1][-1] = {**last, "text": str(last["text"]).rstrip()}
 
 
 def _may_think(turns: list[tuple[str, list[Block]]]) -> bool:
@@ -131,7 +132,7 @@ class _Writer:
         self.losses = losses
         self._is_own = request.client == CLIENT
         self._citations = self._is_own and request.extra.get("citations") is True
-        self._ids = _Ids()
+        self._ids = CallIds(_BAD_IN_ID, _LONGEST_ID)
 
     def part(self, part: Part, at: int) -> Iterator[Block]:
         match part:
@@ -165,7 +166,7 @@ class _Writer:
     def _image(self, image: Image, at: int) -> Block | None:
         if image.detail not in (None, "auto"):
             self.losses.hint(f"messages[{at}].image.detail")
-        if image.url.startswith(("http://", "https://")):
+        if image.url.startswith("https://"):
             return {"type": "image", "source": {"type": "url", "url": image.url}}
         media_type = "image/jpeg" if image.media_type == "image/jpg" else image.media_type
         if media_type not in _IMAGES or not image.data:

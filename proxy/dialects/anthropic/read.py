@@ -21,16 +21,25 @@ from proxy.dialects.seals import ANTHROPIC
 _PIECES = frozenset(("message", "content_block", "delta", "index", "usage", "id", "role", "content", "model"))
 _MESSAGE = frozenset(("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"))
 _CALL = frozenset(("type", "id", "name", "input"))
+_KINDS = frozenset(
+    (
+        *("content_block_delta", "content_block_start", "content_block_stop"),
+        *("message_start", "message_delta", "message_stop", "ping"),
+    )
+)
+_FIELDS = (("thinking", "thinking"), ("name", "tool_use"), ("data", "redacted_thinking"))
 _DIRECT = {"type": "direct"}  # who calls a tool, where nothing is special about it
 _NO_BLOCK = -1
 
 
 @dataclass(slots=True)
 class _Block:
-    """A block that is open. `call` is the tool call's number in the answer; `texts` what a thinking block said."""
+    """A block that is open. `call` is the tool call's number in the answer, `given` the arguments that it began with;
+    `texts` what a thinking block said."""
 
     kind: str
     call: int = 0
+    given: str = ""
     texts: list[str] = field(default_factory=list)
     signature: str = ""
 
@@ -50,9 +59,11 @@ class AnthropicReader(JsonReader):
         return read_usage(vendor)
 
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
-        if event == "error":
+        kind = as_text(value.get("type"))
+        # Of events that a relay glued together only the last one's name is known: their own type says more.
+        if event == "error" and kind not in _KINDS:
             return ErrorSeen(value, data)
-        match value.get("type"):
+        match kind or event:
             case "content_block_delta":
                 return self._delta(value)
             case "content_block_start":
@@ -67,17 +78,17 @@ class AnthropicReader(JsonReader):
                 return EndMark()
             case "ping":
                 return Heartbeat()
-            case "message" if isinstance(value.get("content"), list):
+            case "message" if isinstance(value.get("content"), list | str):
                 return self._message(value)
             case _:
                 return self.foreign(value, data, event, _PIECES)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         value, replaced = parse_json(data)
         self.replaced += replaced
         if not isinstance(value, dict):
             return self.read_other(value, data, None)
-        if value.get("type") != "error" and isinstance(value.get("content"), list):
+        if value.get("type") != "error" and not value.get("error") and isinstance(value.get("content"), list | str):
             return self._message(value)
         return self.foreign(value, data, None, _PIECES)
 
@@ -101,7 +112,9 @@ class AnthropicReader(JsonReader):
         beside = [v for k, v in delta.items() if k != "stop_reason"]
         beside += [v for k, v in event.items() if k not in ("type", "delta", "usage")]
         extra = NOTHING if all(map(is_empty, beside)) else _native(event)
-        deltas = [Delta(0, {}, finish=finish, extra=extra)] if finish or extra else []
+        deltas = self._unended()
+        if finish or extra:
+            deltas.append(Delta(0, {}, finish=finish, extra=extra))
         return Chunk(deltas, usage=dict(self._usage) if usage else None)
 
     def _message(self, message: Mapping[str, object]) -> Chunk:
@@ -109,7 +122,9 @@ class AnthropicReader(JsonReader):
         joined = Delta(0, {}, role="assistant", finish=as_text(message.get("stop_reason")) or None)
         tools: list[ToolFragment] = []
         extra: dict[str, list[object]] = {}
-        for block in _list(message.get("content")):
+        content = message.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+        for block in blocks:
             for delta in self._whole_block(as_mapping(block)):
                 for name, text in delta.texts.items():
                     joined.texts[name] = joined.texts.get(name, "") + text
@@ -135,7 +150,7 @@ class AnthropicReader(JsonReader):
 
     def _whole_block(self, block: Mapping[str, object]) -> list[Delta]:
         """The deltas of a block that comes in one piece."""
-        if self._is_foreign(as_text(block.get("type"))):
+        if self._is_foreign(_kind(block)):
             return [Delta(0, {}, extra={"native": [block]})]
         start = self._start({"index": _NO_BLOCK, "content_block": block})
         deltas = [*start.deltas, *self._stop({"index": _NO_BLOCK}).deltas]
@@ -150,11 +165,18 @@ class AnthropicReader(JsonReader):
         return kind not in ("text", "thinking", "redacted_thinking", "tool_use")
 
     def _start(self, event: Mapping[str, object]) -> Chunk:
+        """A block begins. One that is still open at its place has lost its end."""
         block = as_mapping(event.get("content_block"))
-        kind = as_text(block.get("type"))
-        state = self._blocks[_index(event)] = _Block(kind)
-        before, self._last_kind = self._last_kind, kind
-        match kind:
+        kind, place = _kind(block), _index(event)
+        lost = self._end(self._blocks.pop(place, None))
+        state = self._blocks[place] = _Block(kind)
+        chunk = self._begin(event, block, state)
+        chunk.deltas = [*lost, *chunk.deltas]
+        return chunk
+
+    def _begin(self, event: Mapping[str, object], block: Mapping[str, object], state: _Block) -> Chunk:
+        before, self._last_kind = self._last_kind, state.kind
+        match state.kind:
             case "text":
                 text = as_text(block.get("text"))
                 marks = before == "text" or not is_empty(block.get("citations"))
@@ -171,8 +193,9 @@ class AnthropicReader(JsonReader):
 
     def _call(self, event: Mapping[str, object], block: Mapping[str, object], state: _Block) -> Chunk:
         state.call, self._calls = self._calls, self._calls + 1
-        given = block.get("input")
-        arguments = "" if is_empty(given) else encode_json(given).decode()
+        arguments = _json_text(block.get("input"))
+        if _index(event) != _NO_BLOCK:  # they may be said again, in pieces: wait for the end
+            state.given, arguments = arguments, ""
         fragment = ToolFragment(
             state.call, as_text(block.get("id")) or None, as_text(block.get("name")) or None, arguments
         )
@@ -191,22 +214,35 @@ class AnthropicReader(JsonReader):
                 state.signature = as_text(delta.get("signature")) or state.signature
                 return Chunk([])
             case "input_json_delta" if state is not None and state.kind == "tool_use":
-                piece = as_text(delta.get("partial_json"))
+                piece = _json_text(delta.get("partial_json"))
+                state.given = "" if piece else state.given
                 return _one(Delta(0, {}, [ToolFragment(state.call, None, None, piece)])) if piece else Chunk([])
             case _:
                 return _one(Delta(0, {}, extra=_native(event)))
 
     def _stop(self, event: Mapping[str, object]) -> Chunk:
         state = self._blocks.pop(_index(event), None)
-        if state is None or state.kind in ("text", "redacted_thinking"):
-            return Chunk([])
-        if state.kind == "thinking":
-            if not state.signature:
-                return Chunk([])
+        deltas = self._end(state)
+        if state is not None and state.kind not in ("text", "thinking", "redacted_thinking"):
+            # A call may end without any argument: a writer of this family must not wait for more of it.
+            deltas.append(Delta(0, {}, extra=_native(event)))
+        return Chunk(deltas)
+
+    def _end(self, state: _Block | None) -> list[Delta]:
+        """What is known of a block only at its end: its seal, or arguments that did not come in pieces."""
+        if state is None:
+            return []
+        if state.kind == "thinking" and state.signature:
             text = "".join(state.texts)
-            return self._seal({"type": "reasoning.text", "text": text, "signature": state.signature})
-        # A call may end without any argument: a writer of this family must not wait for more of it.
-        return _one(Delta(0, {}, extra=_native(event)))
+            return self._seal({"type": "reasoning.text", "text": text, "signature": state.signature}).deltas
+        if state.given:
+            return [Delta(0, {}, [ToolFragment(state.call, None, None, state.given)])]
+        return []
+
+    def _unended(self) -> list[Delta]:
+        """The same of blocks whose ends a relay has left out."""
+        states = [self._blocks.pop(place) for place in sorted(self._blocks)]
+        return [delta for state in states for delta in self._end(state)]
 
     @staticmethod
     def _thought(state: _Block | None, text: str) -> Chunk:
@@ -218,6 +254,20 @@ class AnthropicReader(JsonReader):
         number, self._thoughts = self._thoughts, self._thoughts + 1
         details = [{**detail, "format": ANTHROPIC, "index": number}]
         return _one(Delta(0, {}, extra={"reasoning_details": details}))
+
+
+def _kind(block: Mapping[str, object]) -> str:
+    """The block's type, or what its fields say where a relay has dropped it."""
+    if kind := as_text(block.get("type")):
+        return kind
+    return next((kind for field, kind in _FIELDS if field in block), "text")
+
+
+def _json_text(value: object) -> str:
+    """Arguments: an object, or text that holds one; '' if there are none."""
+    if isinstance(value, str):
+        return value
+    return "" if is_empty(value) else encode_json(value).decode()
 
 
 def _one(delta: Delta) -> Chunk:

@@ -9,26 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from proxy.canon.request import Format, NativeTool, Reasoning, Request, Tool, ToolChoice
+from proxy.canon.request import NativeTool, Request, Tool, ToolChoice, names_of_calls
 from proxy.dialects.anthropic.blocks import CLIENT
 from proxy.dialects.anthropic.messages import messages_of
-from proxy.dialects.anthropic.models import Model, model_of
-from proxy.dialects.anthropic.thinking import Situation, thinking_of
 from proxy.dialects.base import Losses, Ways
+from proxy.dialects.claude.models import Model, model_of
+from proxy.dialects.claude.sampling import sampling_of
+from proxy.dialects.claude.thinking import Situation, thinking_of
+from proxy.dialects.parts import object_schema, short_user
+from proxy.dialects.schemas import Closer
+from proxy.dialects.taken import taken
 
-_NO_SCHEMA: Mapping[str, object] = {"type": "object", "properties": {}}
 _FORCED = ("required", "one")
-_LEAST_TOP_P = 0.95  # beside thinking
+_LONGEST_USER = 256
 
 
 def send_anthropic(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     kind = model_of(model)
-    said = messages_of(request, losses)
+    said = messages_of(request, losses, takes_prefix=kind.takes_prefix)
     max_tokens = kind.max_tokens if request.max_tokens is None else request.max_tokens
     tools = list(_tools(request, kind, losses))
     choice = _choice(request, kind, losses) if tools else None
+    if not tools and (called := names_of_calls(request.messages)):
+        # Calls in the messages without tools are refused; that none may be called now is what was asked.
+        tools = [_tool(Tool(name), request, kind, losses) for name in dict.fromkeys(called.values())]
+        choice = {"type": "none"}
+        losses.hint("tools")
     reasoning = thinking_of(
-        _reasoning(request, losses, ways),
+        request.reasoning,
         Situation(
             kind,
             _form(kind, ways),
@@ -39,7 +48,11 @@ def send_anthropic(request: Request, model: str, losses: Losses, ways: Ways) -> 
         ),
         losses,
     )
-    output = {**_mapping(reasoning, "output_config"), **_output(request, kind, losses, ways)}
+    thinks = _mapping(reasoning, "thinking").get("type") in ("enabled", "adaptive")
+    sampling = {
+        ways.get(name) or name: value for name, value in sampling_of(request, kind, losses, thinks=thinks).items()
+    }
+    output = {**_mapping(reasoning, "output_config"), **_output(request, kind, losses)}
     fields: dict[str, object] = {
         "model": model,
         "max_tokens": max_tokens,
@@ -48,9 +61,9 @@ def send_anthropic(request: Request, model: str, losses: Losses, ways: Ways) -> 
         "tools": tools or None,
         "tool_choice": choice,
         "thinking": reasoning.get("thinking"),
-        **_sampling(request, kind, losses, ways, thinks="budget_tokens" in _mapping(reasoning, "thinking")),
+        **sampling,
         "stop_sequences": _stops(request, losses),
-        "metadata": _metadata(request, losses, ways),
+        "metadata": _metadata(request, losses),
         "output_config": output or None,
         "stream": request.stream or None,
         **_rest(request, losses),
@@ -61,13 +74,6 @@ def send_anthropic(request: Request, model: str, losses: Losses, ways: Ways) -> 
 def _mapping(value: Mapping[str, object], name: str) -> dict[str, object]:
     inner = value.get(name)
     return dict(inner) if isinstance(inner, dict) else {}
-
-
-def _reasoning(request: Request, losses: Losses, ways: Ways) -> Reasoning | None:
-    if request.reasoning is not None and ways.get("reasoning_effort", "") is None:
-        losses.add("reasoning_effort")
-        return None
-    return request.reasoning
 
 
 def _form(kind: Model, ways: Ways) -> str:
@@ -85,13 +91,13 @@ def _rest(request: Request, losses: Losses) -> dict[str, object]:
     return {name: value for name, value in request.extra.items() if name != "citations" and "." not in name}
 
 
-def _metadata(request: Request, losses: Losses, ways: Ways) -> dict[str, object] | None:
+def _metadata(request: Request, losses: Losses) -> dict[str, object] | None:
     if request.user is None:
         return None
-    if ways.get("user", "") is None:
+    told = short_user(request.user, _LONGEST_USER)
+    if told != request.user:
         losses.hint("user")
-        return None
-    return {"user_id": request.user}
+    return {"user_id": told}
 
 
 def _stops(request: Request, losses: Losses) -> list[str] | None:
@@ -102,39 +108,7 @@ def _stops(request: Request, losses: Losses) -> list[str] | None:
     return told or None
 
 
-def _sampling(request: Request, kind: Model, losses: Losses, ways: Ways, *, thinks: bool) -> dict[str, object]:
-    """Temperature goes up to 1 here. With a budget for thinking only a high top_p is taken; the newest models take no
-    sampling at all, and those before them one kind at a time."""
-    temperature, top_p, top_k = request.temperature, request.top_p, request.top_k
-    told: dict[str, object] = {}
-    if temperature is not None and (thinks or not kind.takes_sampling) and temperature != 1:
-        losses.add("temperature")
-    elif temperature is not None and kind.takes_sampling and not thinks:
-        if temperature > 1:
-            losses.add("temperature")
-        told["temperature"] = min(temperature, 1)
-    if top_p is not None and top_p < 1:  # 1 is what nobody having said anything means
-        is_one_too_many = "temperature" in told and not kind.takes_both_samplings
-        if not kind.takes_sampling or (thinks and top_p < _LEAST_TOP_P) or is_one_too_many:
-            losses.add("top_p")
-        else:
-            told["top_p"] = top_p
-    if top_k is not None:
-        if thinks or not kind.takes_sampling:
-            losses.add("top_k")
-        else:
-            told["top_k"] = top_k
-    for name in tuple(told):
-        way = ways.get(name, name)
-        value = told.pop(name)
-        if way is None:
-            losses.add(name)
-        else:
-            told[way] = value
-    return told
-
-
-def _output(request: Request, kind: Model, losses: Losses, ways: Ways) -> dict[str, object]:
+def _output(request: Request, kind: Model, losses: Losses) -> dict[str, object]:
     told = {
         name.removeprefix("output_config."): value
         for name, value in request.extra.items()
@@ -143,16 +117,26 @@ def _output(request: Request, kind: Model, losses: Losses, ways: Ways) -> dict[s
     format = request.format
     if format is None:
         return told
-    if format.schema is None or not kind.takes_schemas or ways.get("response_format", "") is None:
+    schema = None
+    if format.schema is not None and kind.takes_schemas:
+        schema = _closed(format.schema, request, losses, "response_format.schema")
+    if schema is None:
         losses.add("response_format")
         return told
-    return {**told, "format": _format(format, losses)}
-
-
-def _format(format: Format, losses: Losses) -> dict[str, object]:
     if format.description is not None:
         losses.hint("response_format.description")
-    return {"type": "json_schema", "schema": dict(format.schema or {})}
+    return {**told, "format": {"type": "json_schema", "schema": schema}}
+
+
+def _closed(schema: Mapping[str, object], request: Request, losses: Losses, name: str) -> Mapping[str, object] | None:
+    """As the vendor takes it; a client of this family has written it so."""
+    if request.client == CLIENT:
+        return schema
+    closer = Closer()
+    closed = closer.close(schema)
+    if closed is not None and closer.is_changed:
+        losses.hint(name)
+    return closed
 
 
 # ---- tools -------------------------------------------------------------------------------------------------------
@@ -162,20 +146,23 @@ def _tools(request: Request, kind: Model, losses: Losses) -> Iterator[dict[str, 
     for tool in request.tools:
         match tool:
             case Tool():
-                yield _tool(tool, kind, losses)
+                yield _tool(tool, request, kind, losses)
             case NativeTool(family="messages"):
                 yield dict(tool.value)
             case NativeTool():
                 losses.add(f"tools.{tool.kind}")
 
 
-def _tool(tool: Tool, kind: Model, losses: Losses) -> dict[str, object]:
-    schema = tool.parameters or _NO_SCHEMA
+def _tool(tool: Tool, request: Request, kind: Model, losses: Losses) -> dict[str, object]:
+    schema = object_schema(tool.parameters)
     made: dict[str, object] = {"name": tool.name}
     if tool.description is not None:
         made["description"] = tool.description
-    made["input_schema"] = schema if schema.get("type") is not None else {"type": "object", **schema}
-    if tool.strict and kind.takes_schemas:
+    closed = None
+    if tool.strict:
+        closed = _closed(schema, request, losses, "tools.strict") if kind.takes_schemas else None
+    made["input_schema"] = schema if closed is None else closed
+    if closed is not None:
         made["strict"] = True
     elif tool.strict:
         losses.hint("tools.strict")

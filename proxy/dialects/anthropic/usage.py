@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from proxy.canon.usage import Count, Usage
+from proxy.dialects.openai_usage import figure
 from proxy.dialects.payload import as_count, as_mapping
 
 START, DELTA = "message_start", "message_delta"
@@ -29,15 +30,15 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
 
 
 def _read(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> Usage:
-    uncached = as_count(inputs.get("input_tokens"))
-    cache_read = as_count(inputs.get("cache_read_input_tokens"))
-    cache_write = as_count(inputs.get("cache_creation_input_tokens"))
+    uncached = figure(inputs, "input_tokens")
+    cache_read = figure(inputs, "cache_read_input_tokens")
+    cache_write = figure(inputs, "cache_creation_input_tokens")
     return Usage(
         None if uncached is None else uncached + (cache_read or 0) + (cache_write or 0),
-        as_count(outputs.get("output_tokens")),
+        figure(outputs, "output_tokens"),
         cache_read,
         cache_write,
-        as_count(as_mapping(outputs.get("output_tokens_details")).get("thinking_tokens")),
+        figure(as_mapping(outputs.get("output_tokens_details")), "thinking_tokens"),
     )
 
 

@@ -3,6 +3,7 @@
     message_start  (content_block_start  content_block_delta*  content_block_stop)*  message_delta  message_stop
 
 One block is open at a time, so what comes while a tool call is unfinished, and is not of that call, waits in `_later`.
+A seal ends its block of thinking, and waits for as much of the text that it is over as is still held back.
 The last two events hold usage and stand for `[DONE]`: they come from `seal`, once the row is durable. There is only
 choice 0. Blocks that only this family knows come raw under `native` and get the numbers that they have here.
 """
@@ -22,6 +23,7 @@ from proxy.dialects.base import ContentOf
 from proxy.dialects.identity import Identity
 from proxy.dialects.parts import objects
 from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, is_empty
+from proxy.dialects.sealing import Piece, Sealing
 from proxy.dialects.seals import ANTHROPIC, GEMINI, mark_seal
 
 _TEXT, _THINKING, _CALL, _RAW = "text", "thinking", "call", "raw"
@@ -40,7 +42,10 @@ class MessagesWriter(Identity):
         self._open = ""  # its kind
         self._call: Call | None = None  # its call, if it is one
         self._calls: dict[int, Call] = {}  # by slot
-        self._later: deque[tuple[str, str] | Call | Mapping[str, object]] = deque()  # texts by kind, calls, seals
+        self._later: deque[str | Call | Piece] = deque()  # texts, calls, reasoning
+        self._sealing = Sealing()
+        self._thought = 0  # letters of the open block of thinking
+        self._seal: tuple[str, int] | None = None  # its signature, which waits for so many more of them
         self._special: dict[str, Mapping[str, object]] = {}  # unknown fields of calls, by their id
         self._has_refused = False
         self._finish, self._word = "stop", ""
@@ -64,17 +69,14 @@ class MessagesWriter(Identity):
             return b""
         if not self._has_begun:
             self._begin(chunk)
-        if reasoning := as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning")):
-            self._put((_THINKING, reasoning))
-        for detail in objects(delta.get("reasoning_details")):
-            if detail.get("signature") or detail.get("data"):
-                self._put(detail)
+        for piece in self._sealing.order(delta):
+            self._put(piece)
         for raw in objects(delta.get("native")):
             self._native(raw)
         refusal = as_text(delta.get("refusal"))
         self._has_refused = self._has_refused or bool(refusal)
         if text := as_text(delta.get("content")) + refusal:
-            self._put((_TEXT, text))
+            self._put(text)
         for fragment in objects(delta.get("tool_calls")):
             self._fragment(fragment)
         if finish is not None:
@@ -139,10 +141,12 @@ class MessagesWriter(Identity):
         self._emit("content_block_delta", {"index": self._next, "delta": {"type": kind, name: text}})
 
     def _close(self) -> None:
+        if self._seal is not None:
+            self._piece("signature_delta", "signature", self._seal[0])
         if self._open:
             self._emit("content_block_stop", {"index": self._next})
             self._next += 1
-        self._open, self._call = "", None
+        self._open, self._call, self._thought, self._seal = "", None, 0, None
 
     def _whole(self, block: Mapping[str, object]) -> None:
         self._start_block(_RAW, block)
@@ -150,7 +154,7 @@ class MessagesWriter(Identity):
 
     # ---- what waits for its turn ---------------------------------------------------------------------------------
 
-    def _put(self, one: tuple[str, str] | Call | Mapping[str, object]) -> None:
+    def _put(self, one: str | Call | Piece) -> None:
         """Write it, if no call is unfinished; else it waits."""
         self._later.append(one)
         self._advance()
@@ -160,10 +164,10 @@ class MessagesWriter(Identity):
             match self._later.popleft():
                 case Call() as call:
                     self._start_call(call)
-                case (kind, text):
-                    self._say(kind, text)
-                case detail:
-                    self._seal(detail)
+                case Piece() as piece:
+                    self._think(piece)
+                case text:
+                    self._say(text)
 
     def _end_blocks(self) -> None:
         """Nothing more comes: every call is over."""
@@ -172,33 +176,47 @@ class MessagesWriter(Identity):
             self._advance()
         self._close()
 
-    def _say(self, kind: str, text: str) -> None:
-        if kind == _TEXT:
-            if self._open != _TEXT:
-                self._start_block(_TEXT, {"type": "text", "text": ""})
-            self._piece("text_delta", "text", text)
-        else:
-            if self._open != _THINKING:
-                self._start_block(_THINKING, {"type": "thinking", "thinking": "", "signature": ""})
+    def _say(self, text: str) -> None:
+        if self._open != _TEXT:
+            self._start_block(_TEXT, {"type": "text", "text": ""})
+        self._piece("text_delta", "text", text)
+
+    def _think(self, piece: Piece) -> None:
+        if piece.is_fresh and self._open == _THINKING:
+            self._close()
+        text = piece.text
+        if self._seal is not None:  # a tail that was held back: it is of the block that is sealed
+            seal, missing = self._seal
+            self._seal = (seal, missing - len(text[:missing]))
+            self._reason(text[:missing])
+            text = text[missing:]
+            if not self._seal[1]:
+                self._close()
+        self._reason(text)
+        if piece.detail is not None:
+            self._sign(piece.detail, piece.over or 0)
+
+    def _reason(self, text: str) -> None:
+        if text:
+            self._begin_thinking()
             self._piece("thinking_delta", "thinking", text)
+            self._thought += len(text)
 
-    def _seal(self, detail: Mapping[str, object]) -> None:
-        """The seal over reasoning, in Anthropic's own place for it. The text has gone out as it came."""
-        format = as_text(detail.get("format")) or None
-        if signature := as_text(detail.get("signature")):
-            self._sign(mark_seal(signature, format, ANTHROPIC))
-        elif data := as_text(detail.get("data")):
-            sealed = mark_seal(data, format, ANTHROPIC)
-            if sealed == data or self._open != _THINKING:
-                self._whole({"type": "redacted_thinking", "data": sealed})
-            else:
-                self._sign(sealed)
-
-    def _sign(self, seal: str) -> None:
+    def _begin_thinking(self) -> None:
         if self._open != _THINKING:
             self._start_block(_THINKING, {"type": "thinking", "thinking": "", "signature": ""})
-        self._piece("signature_delta", "signature", seal)
-        self._close()
+
+    def _sign(self, detail: Mapping[str, object], over: int) -> None:
+        """The seal over reasoning, in Anthropic's own place for it."""
+        format, signature = as_text(detail.get("format")) or None, as_text(detail.get("signature"))
+        sealed = mark_seal(signature or as_text(detail.get("data")), format, ANTHROPIC)
+        if not signature and (sealed == detail.get("data") or self._open != _THINKING):
+            self._whole({"type": "redacted_thinking", "data": sealed})
+            return
+        self._begin_thinking()
+        self._seal = (sealed, max(0, over - self._thought))
+        if not self._seal[1]:
+            self._close()
 
     # ---- tool calls ----------------------------------------------------------------------------------------------
 

@@ -36,13 +36,14 @@ class BaiduReader(JsonReader):
         self._is_body = self._is_blocked = False
 
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
-        is_piece = isinstance(value.get("result"), str) or any(name in value for name in ("function_call", "is_end"))
+        is_piece = isinstance(value.get("result"), str) or isinstance(value.get("usage"), dict)
+        is_piece = is_piece or any(name in value for name in ("function_call", "is_end"))
         if not is_piece:
             return self.foreign(value, data, event, _KNOWN)
         chunk = self._chunk(value)
         return ErrorSeen(value, data, chunk) if event == "error" or is_error(value) else chunk
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         self._is_body = True
         return self.read(data, None)
 

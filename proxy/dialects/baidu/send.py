@@ -27,7 +27,9 @@ from proxy.dialects.plain import (
     system_first,
     text_of,
     text_of_result,
+    user_first,
 )
+from proxy.dialects.taken import taken
 
 _OWN = {
     # Some of its models take the last three, and the others say so themselves.
@@ -42,7 +44,9 @@ _LEAST_TEMPERATURE = 0.01  # the documented range is (0, 1.0]
 
 
 def send_baidu(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     system, rest = system_first(request.messages, losses)
+    rest = user_first(rest, losses)
     names = names_of_calls(request.messages)
     messages: list[dict[str, object]] = []
     for message in one_call_each(rest):

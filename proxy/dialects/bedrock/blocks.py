@@ -2,7 +2,7 @@
 
 In: the messages behind the system's. Out: `messages` of the body; what could not be said stands in `losses`. Results of
 tools are the user's, all those of one turn in one message. Blank texts say nothing and would be refused, so they are
-left out; bytes stay base64, which is how JSON holds them.
+left out; the user speaks first; bytes stay base64, which is how JSON holds them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import sha256
 
 from proxy.canon.request import (
     Audio,
@@ -25,7 +24,8 @@ from proxy.canon.request import (
     ToolResult,
 )
 from proxy.dialects.base import Losses
-from proxy.dialects.parts import object_of_arguments
+from proxy.dialects.calls import CallIds
+from proxy.dialects.parts import OPENING, object_of_arguments
 from proxy.dialects.plain import hint_cache, hint_call, hint_name
 from proxy.dialects.seals import BEDROCK
 
@@ -61,15 +61,46 @@ def converse_messages(messages: tuple[Message, ...], losses: Losses) -> list[Blo
         blocks = [block for part in message.parts for block in writer.blocks(part, message)]
         if not blocks:
             continue
+        if not made and role == "assistant":
+            losses.hint(f"messages[{message.at}].role")
+            made.append({"role": "user", "content": [{"text": OPENING}]})
         if made and made[-1]["role"] == role:
             _content(made[-1]).extend(blocks)
         else:
             made.append({"role": role, "content": blocks})
+    for one in made:
+        _with_words(_content(one))
+        _content(one).sort(key=lambda block: "toolResult" not in block)  # stable: results first
     return made
 
 
+def end_prefix(messages: list[Block], said: tuple[Message, ...], losses: Losses, *, takes_prefix: bool) -> None:
+    """A last message of the assistant is a prefix of the answer, which may not end in blanks; where the model takes
+    none, the user speaks once more."""
+    if not messages or messages[-1]["role"] != "assistant":
+        return
+    if not takes_prefix:
+        losses.part(said[-1].at, "prefix")
+        messages.append({"role": "user", "content": [{"text": OPENING}]})
+        return
+    blocks = _content(messages[-1])
+    if isinstance(text := blocks[-1].get("text"), str):
+        blocks[-1] = {"text": text.rstrip()}
+
+
+def _with_words(blocks: list[Block]) -> None:
+    """A document wants a text beside it."""
+    documents = [block["document"] for block in blocks if "document" in block]
+    if documents and not any("text" in block for block in blocks):
+        names = [str(document["name"]) for document in documents if isinstance(document, dict)]
+        blocks.append({"text": "\n".join(names)})
+
+
 def lacks_thoughts(messages: list[Block]) -> bool:
-    """Do they end with results of calls before which no reasoning stands? Who reasons wants its own there."""
+    """Do they end with results of calls before which no reasoning stands, or with a prefix of the answer? Who reasons
+    wants its own there."""
+    if messages and messages[-1]["role"] == "assistant":
+        return True
     kinds = [{kind for block in _content(message) for kind in block} for message in messages[-2:]]
     return len(kinds) == 2 and "toolResult" in kinds[1] and "reasoningContent" not in kinds[0]
 
@@ -81,11 +112,12 @@ def _content(message: Block) -> list[Block]:
 
 
 class _Writer:
-    """Keeps the names of documents apart: Converse wants each to be another."""
+    """Keeps the names of documents apart, and the ids of calls: Converse wants each to be another."""
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses
         self._names: set[str] = set()
+        self._ids = CallIds(_NOT_IN_IDS, _MAX_ID)
 
     def blocks(self, part: Part, message: Message) -> Iterator[Block]:
         """The content blocks of one part: one, or none."""
@@ -99,7 +131,11 @@ class _Writer:
                 yield from _thinking(part, at, losses)
             case ToolCall():
                 hint_call(part, at, losses)
-                call = {"toolUseId": call_id(part.id), "name": part.name, "input": object_of_arguments(part.arguments)}
+                call = {
+                    "toolUseId": self._ids.of_call(part.id),
+                    "name": part.name,
+                    "input": object_of_arguments(part.arguments),
+                }
                 yield {"toolUse": call}
             case ToolResult():
                 hint_cache(part, losses)
@@ -117,7 +153,7 @@ class _Writer:
                 content += [{"text": part.text}] if part.text.strip() else []
             else:
                 content += self._shown(part, at)
-        told: Block = {"toolUseId": call_id(result.call), "content": content}
+        told: Block = {"toolUseId": self._ids.of_result(result.call), "content": content}
         if result.is_error:  # success is not said: few models know the field
             told["status"] = "error"
             told["content"] = content or [{"text": "Error"}]  # with this status it may not be empty
@@ -170,14 +206,6 @@ class _Writer:
             own = f"{told} {count}"
         self._names.add(own)
         return own
-
-
-def call_id(identity: str) -> str:
-    """A call's id, in the letters and the length that Converse takes: other vendors' ids are longer, or hold others."""
-    told = _NOT_IN_IDS.sub("_", identity)
-    if len(told) <= _MAX_ID:
-        return told
-    return told[: _MAX_ID - 17] + "-" + sha256(identity.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _thinking(thinking: Thinking, at: int, losses: Losses) -> Iterator[Block]:

@@ -1,8 +1,8 @@
 """Answers of Bedrock's Converse API: one event of its stream, or one body, to one canonical value.
 
 In: a payload with its event's name, as `wire.eventstream` gives them (a relay may have put the name around the payload
-instead). Out: a `Parsed`. An exception is an event too, and so is an error that came as headers alone. What a block of
-reasoning is sealed with is known at its end, and is given then, with the text that it seals. Never raises; what an
+instead). Out: a `Parsed`. An exception is an event too; one that came as headers alone is called `error`. What a block
+of reasoning is sealed with is known at its end, and is given then, with the text that it seals. Never raises; what an
 exception means is for the rules. (facts of vendors, 6)
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Heartbeat, Parsed, ToolFragment
 from proxy.canon.usage import Usage
+from proxy.dialects.openai_usage import figure
 from proxy.dialects.parts import objects
 from proxy.dialects.payload import BROKEN, as_count, as_mapping, as_text, encode_json, is_empty, parse_json
 from proxy.dialects.reading import JsonReader
@@ -53,7 +54,7 @@ class BedrockReader(JsonReader):
             return self.foreign(value, data, event, _BODY)
         return self._event(event, value)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         value, replaced = parse_json(data)
         self.replaced += replaced
         if not isinstance(value, dict):
@@ -71,10 +72,10 @@ class BedrockReader(JsonReader):
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
         """Input leaves out what the cache gave and took: here it does not."""
-        read, write = as_count(vendor.get("cacheReadInputTokens")), as_count(vendor.get("cacheWriteInputTokens"))
-        fresh = as_count(vendor.get("inputTokens"))
+        read, write = figure(vendor, "cacheReadInputTokens"), figure(vendor, "cacheWriteInputTokens")
+        fresh = figure(vendor, "inputTokens")
         whole = None if fresh is None else fresh + (read or 0) + (write or 0)
-        return Usage(whole, as_count(vendor.get("outputTokens")), read, write)
+        return Usage(whole, figure(vendor, "outputTokens"), read, write)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 In: a payload. Out: a `Parsed`. The type stands in the JSON, and again as the event's name. A tool plan is reasoning as
 much as thinking is. The last event may say that the answer failed: that is an error, with what was used so far. Never
-raises, keeps no state. (facts of vendors, 8)
+raises. (facts of vendors, 8)
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Heartbeat, Parsed, ToolFragment
 from proxy.canon.usage import Usage
+from proxy.dialects.openai_usage import figure
 from proxy.dialects.parts import objects
 from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, is_empty, parse_json
 from proxy.dialects.reading import JsonReader
@@ -51,7 +52,7 @@ class CohereReader(JsonReader):
             case _:
                 return self.foreign(value, data, event, _BODY)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         value, replaced = parse_json(data)
         self.replaced += replaced
         if not isinstance(value, dict):
@@ -65,9 +66,9 @@ class CohereReader(JsonReader):
         said."""
         processed, billed = as_mapping(vendor.get("tokens")), as_mapping(vendor.get("billed_units"))
         return Usage(
-            _whole_number(processed, billed, "input_tokens"),
-            _whole_number(processed, billed, "output_tokens"),
-            _whole_number(vendor, {}, "cached_tokens"),
+            _first_figure("input_tokens", processed, billed),
+            _first_figure("output_tokens", processed, billed),
+            figure(vendor, "cached_tokens"),
         )
 
     @staticmethod
@@ -148,12 +149,5 @@ def _told(items: object) -> Iterator[dict[str, object]]:
             yield {"token": text, "logprob": sum(numbers), "bytes": letters, "top_logprobs": []}
 
 
-def _whole_number(first: Mapping[str, object], second: Mapping[str, object], name: str) -> int | None:
-    """Its numbers of tokens are floats."""
-    for place in (first, second):
-        value = place.get(name)
-        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            value = int(value)
-        if (tokens := as_count(value)) is not None:
-            return tokens
-    return None
+def _first_figure(name: str, *places: Mapping[str, object]) -> int | None:
+    return next((tokens for place in places if (tokens := figure(place, name)) is not None), None)

@@ -26,7 +26,9 @@ from proxy.dialects.base import Losses, Ways
 from proxy.dialects.effort import budget_of
 from proxy.dialects.parts import url_of_image
 from proxy.dialects.plain import (
+    bounded,
     extra,
+    few_stops,
     function_of,
     functions,
     hint_cache,
@@ -38,6 +40,7 @@ from proxy.dialects.plain import (
     text_of_result,
     thinks,
 )
+from proxy.dialects.taken import taken
 
 _OWN = {
     **{name: name for name in ("max_tokens", "temperature", "seed", "frequency_penalty", "presence_penalty")},
@@ -45,9 +48,12 @@ _OWN = {
 }
 _PASSED = ("safety_mode", "documents", "citation_options", "strict_tools", "priority")
 _LEAST_P, _MOST_P = 0.01, 0.99
+_PENALTIES = ("frequency_penalty", "presence_penalty")
+_MOST_K, _MOST_STOPS = 500, 5
 
 
 def send_cohere(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     body: dict[str, object] = {"model": model, "stream": request.stream}
     body["messages"] = [made for message in request.messages for made in _message(message, losses)]
     told = sampling(request, _OWN, losses, ways)
@@ -55,6 +61,12 @@ def send_cohere(request: Request, model: str, losses: Losses, ways: Ways) -> dic
     if isinstance(p, int | float) and not _LEAST_P <= p <= _MOST_P:  # 1 is what many clients say for "all of it"
         told["p"] = min(max(p, _LEAST_P), _MOST_P)
         losses.hint("top_p")
+    for name in _PENALTIES:
+        bounded(told, name, 0, 1, losses)
+    if isinstance(k := told.get("k"), int) and k > _MOST_K:
+        told["k"] = _MOST_K
+        losses.add("top_k")
+    few_stops(told, "stop_sequences", _MOST_STOPS, losses)
     body |= told
     body |= _tools(request, losses)
     if request.format is not None:

@@ -1,6 +1,6 @@
 """Text completions as vendors send them: one payload in, one canonical value out.
 
-A choice has `text` where a chat has a delta, in a stream and in a plain answer alike. Keeps no state, never raises.
+A choice has `text` where a chat has a delta, in a stream and in a plain answer alike. Never raises.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from collections.abc import Mapping
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Parsed
 from proxy.canon.usage import Usage
+from proxy.dialects.completions.logprobs import to_chat
 from proxy.dialects.openai_usage import read_usage
 from proxy.dialects.payload import as_count, as_mapping, as_text, is_empty
 from proxy.dialects.reading import JsonReader
 
 _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
-_CHOICE = frozenset(("index", "text", "finish_reason", "logprobs"))
+_CHOICE = frozenset(("index", "text", "delta", "message", "finish_reason", "logprobs"))
+_NO_FINISH = ("", "null")
 
 
 class CompletionsReader(JsonReader):
+    has_done = True
+
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
         choices = value.get("choices")
         usage = value.get("usage")
@@ -28,7 +32,7 @@ class CompletionsReader(JsonReader):
             return self._chunk(value, choices)
         return self.foreign(value, data, event, _ENVELOPE)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         return self.read(data, None, one_line=False)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
@@ -49,11 +53,13 @@ class CompletionsReader(JsonReader):
 
     @staticmethod
     def _choice(choice: dict[str, object], place: int) -> Delta:
-        index, text, finish = as_count(choice.get("index")), choice.get("text"), choice.get("finish_reason")
+        index, text, finish = as_count(choice.get("index")), choice.get("text"), as_text(choice.get("finish_reason"))
+        if not isinstance(text, str):  # a server that knows only chats
+            text = (as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))).get("content")
         return Delta(
             place if index is None else index,
             {"content": text} if isinstance(text, str) and text else {},
-            finish=as_text(finish) or None,
-            logprobs=choice.get("logprobs"),
+            finish=None if finish in _NO_FINISH else finish,
+            logprobs=to_chat(choice.get("logprobs")),
             choice_extra={k: v for k, v in choice.items() if k not in _CHOICE} or NOTHING,
         )

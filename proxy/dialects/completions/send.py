@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from proxy.canon.request import Request, Text
 from proxy.dialects.base import Losses, Ways
+from proxy.dialects.plain import no_reasoning
+from proxy.dialects.taken import taken
 
 _PLAIN = (
     *("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "n"),
     *("logit_bias", "user"),
 )
+# A newer name that chat completions alone have: the API of base models is not developed any further.
+_OF_CHAT = ("max_completion_tokens",)
 
 
 def send_completions(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     body: dict[str, object] = {"model": model, "prompt": _prompt(request, losses)}
     if request.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -24,12 +29,13 @@ def send_completions(request: Request, model: str, losses: Losses, ways: Ways) -
     if request.logprobs:
         named["logprobs"] = request.top_logprobs or 0
     for name, value in named.items():
-        told = ways.get(name, name)
-        if value is not None and told is None:
-            losses.add(name)
-        elif value is not None and told is not None:
-            body[told] = value
-    losses.fields(request, "tools", "format", "reasoning")
+        told = ways.get(name) or name
+        if value is not None:
+            body[name if told in _OF_CHAT else told] = value
+    losses.fields(request, "tools")
+    if request.format is not None:
+        losses.add("response_format")
+    no_reasoning(request, losses)
     losses.extra(request)
     return body
 

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import ContentOf
+from proxy.dialects.completions.logprobs import to_completions
 from proxy.dialects.identity import Identity
 from proxy.dialects.openai_usage import client_usage
-from proxy.dialects.parts import objects
-from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, parse_json
+from proxy.dialects.parts import object_of_body, objects
+from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json
 from proxy.wire.encode import DONE, event
 
 # What of a model says in words for a person, in the order in which it stands in one text.
@@ -22,6 +23,12 @@ _SPOKEN = ("content", "refusal")
 
 
 class CompletionsWriter(Identity):
+    speaks: frozenset[str] | None = frozenset(_SPOKEN)
+
+    def __init__(self, fallback_id: str, created: int, model: str) -> None:
+        super().__init__(fallback_id, created, model)
+        self._said: dict[int, int] = {}  # letters of each choice so far
+
     def event(
         self,
         chunk: Chunk | None,
@@ -36,7 +43,15 @@ class CompletionsWriter(Identity):
         text = "".join(as_text(delta.get(field)) for field in _SPOKEN)
         if not text and finish is None and logprobs is None:
             return b""
-        body = {**(choice_extra or {}), "index": choice, "text": text, "logprobs": logprobs, "finish_reason": finish}
+        start = self._said.get(choice, 0)
+        self._said[choice] = start + len(text)
+        body: dict[str, object] = {
+            **(choice_extra or {}),
+            "index": choice,
+            "text": text,
+            "logprobs": to_completions(logprobs, start),
+            "finish_reason": finish,
+        }
         extra = chunk.extra if chunk is not None else {}
         return event(encode_json({**self._envelope(), **extra, "choices": [body]}))
 
@@ -64,7 +79,7 @@ class CompletionsWriter(Identity):
             {
                 "index": choice["index"],
                 "text": "".join(as_text(as_mapping(choice.get("message")).get(field)) for field in _SPOKEN),
-                "logprobs": choice.get("logprobs"),
+                "logprobs": to_completions(choice.get("logprobs"), 0),
                 "finish_reason": choice.get("finish_reason"),
             }
             for choice in choices
@@ -82,13 +97,18 @@ class CompletionsWriter(Identity):
         content_of: ContentOf,
         seed: str,
     ) -> bytes:
-        answer = as_mapping(parse_json(body)[0])
+        answer = object_of_body(body)
         choices = []
         for place, choice in enumerate(objects(answer.get("choices"))):
             found = as_count(choice.get("index"))
             index = place if found is None else found
-            text = content_of(index, as_text(choice.get("text")))
-            choices.append({**choice, "index": index, "text": text, "finish_reason": finishes.get(index, "stop")})
+            said = choice.get("text")
+            if not isinstance(said, str):  # a server that knows only chats
+                said = (as_mapping(choice.get("message")) or as_mapping(choice.get("delta"))).get("content")
+            made = {name: value for name, value in choice.items() if name not in ("message", "delta")}
+            text, finish = content_of(index, as_text(said)), finishes.get(index, "stop")
+            logprobs = to_completions(choice.get("logprobs"), 0)
+            choices.append({**made, "index": index, "text": text, "logprobs": logprobs, "finish_reason": finish})
         told = client_usage(usage, native, count)
         return encode_json({**answer, **self._envelope(), "choices": choices, "usage": told})
 

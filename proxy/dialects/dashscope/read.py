@@ -2,8 +2,8 @@
 
 `output` holds choices with whole messages, or a bare `text`; the finish reason is the string "null" until the end;
 usage stands on every event and is cumulative. Texts are increments where the body that was sent asked for that
-(`incremental_output`), else every event repeats all that was said, and only the rest is told. Errors are flat, and in a
-stream an event of the name `error`. Never raises. (contract W4; facts of vendors, 16)
+(`incremental_output`) of a model that can, else every event repeats all that was said, and only the rest is told.
+Errors are flat, and in a stream an event of the name `error`. Never raises. (contract W4; facts of vendors, 16)
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _OUTPUT = frozenset(("choices", "text", "finish_reason"))
 _CHOICE = frozenset(("index", "message", "finish_reason", "logprobs"))
 _MESSAGE = frozenset(("role", "content", "reasoning_content", "tool_calls"))
 _NO_FINISH = ("", "null")
+# Translators that repeat all they have said whatever was asked (help.aliyun.com, Qwen-MT API: "returns data
+# non-incrementally, and for now that cannot be changed"); their newer siblings, -flash and -lite, do not.
+_ALWAYS_WHOLE = ("qwen-mt-plus", "qwen-mt-turbo")
 # The end of a text that the next event may say otherwise: half a character, as the vendor's tokenizer or JSON shows it.
 _UNSURE = re.compile("[\ufffd\ud800-\udbff]+$")
 
@@ -33,7 +36,8 @@ class DashScopeReader(JsonReader):
 
     def __init__(self, sent: Mapping[str, object]) -> None:
         super().__init__()
-        self._is_incremental = not sent or as_mapping(sent.get("parameters")).get("incremental_output") is True
+        asked = not sent or as_mapping(sent.get("parameters")).get("incremental_output") is True
+        self._is_incremental = asked and not as_text(sent.get("model")).startswith(_ALWAYS_WHOLE)
         self._said: dict[tuple[int | str, ...], str] = {}
 
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
@@ -43,7 +47,7 @@ class DashScopeReader(JsonReader):
         chunk = self._chunk(value)
         return ErrorSeen(value, data, chunk) if event == "error" or is_error(value) else chunk
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         return self.read(data, None)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:

@@ -28,6 +28,7 @@ from proxy.dialects.plain import (
     text_of_result,
     thinks,
 )
+from proxy.dialects.taken import taken
 
 _OWN = {
     name: name
@@ -44,6 +45,7 @@ _BUDGETED = ("minimal", "low", "medium")
 
 
 def send_dashscope(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     sees = _SEES.search(model) is not None or any(_has_image(message.parts) for message in request.messages)
     messages = [made for message in request.messages for made in _message(message, sees, losses)]
     parameters: dict[str, object] = {"result_format": "message"}

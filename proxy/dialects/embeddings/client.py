@@ -7,6 +7,8 @@ In: a request with texts (or, for vendors of the same API, token ids). Out: a li
 from __future__ import annotations
 
 import base64
+import math
+import sys
 from array import array
 from collections.abc import Mapping
 
@@ -16,8 +18,8 @@ from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import BadRequest, ContentOf
 from proxy.dialects.identity import Identity
 from proxy.dialects.incoming import Incoming, parse_body
-from proxy.dialects.parts import Fields
-from proxy.dialects.payload import as_mapping, as_text, encode_json, parse_json
+from proxy.dialects.parts import Fields, object_of_body
+from proxy.dialects.payload import as_text, encode_json
 
 CLIENT = "embeddings"
 
@@ -109,14 +111,26 @@ class EmbeddingsWriter(Identity):
         content_of: ContentOf,
         seed: str,
     ) -> bytes:
-        answer = as_mapping(parse_json(body)[0])
-        return encode_json({**answer, "object": "list", "usage": _usage(usage, native, count)})
+        told = {"object": "list", "model": self.model, "usage": _usage(usage, native, count)}
+        return encode_json({**object_of_body(body), **told})
 
     def _written(self, vector: object) -> object:
         if not self._in_base64 or not isinstance(vector, list):
             return vector
-        floats = array("f", [float(number) for number in vector if isinstance(number, int | float)])
+        floats = array("f", map(_single, vector))
+        if sys.byteorder == "big":
+            floats.byteswap()
         return base64.b64encode(floats.tobytes()).decode()
+
+
+def _single(number: object) -> float:
+    """What no number can be is none: a place less would shift all behind it."""
+    if not isinstance(number, int | float):
+        return math.nan
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _usage(usage: Usage, native: Mapping[str, object] | None, count: Count) -> dict[str, object]:

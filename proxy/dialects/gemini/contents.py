@@ -2,8 +2,9 @@
 
 In: canonical messages. Out: the instruction's parts and the turns, and what of them could not be said. Turns alternate
 between `user` and `model`; messages of one side that follow each other become one turn, but results of tools always
-stand in a turn by themselves, one for each call: the vendor counts them, and refuses anything beside them. A seal goes
-back onto the kind of part from which it came. Never fetches an address, never guesses what lies behind it.
+stand in a turn by themselves, one for each call: the vendor counts them, and refuses anything beside them. A
+conversation may not begin with a call that nobody asked for: then the user speaks first. A seal goes back onto the kind
+of part from which it came. Never fetches an address, never guesses what lies behind it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from proxy.canon.request import (
     split_system,
 )
 from proxy.dialects.base import Losses
-from proxy.dialects.parts import object_of_arguments
+from proxy.dialects.parts import OPENING, object_of_arguments
 from proxy.dialects.payload import parse_request
 from proxy.dialects.seals import GEMINI
 
@@ -103,8 +104,11 @@ class _Writer:
         self._losses, self._names, self._is_third = losses, names, is_third
         self._turns: list[_Turn] = []
         self._shown: list[Made] = []  # what tools gave and their results cannot hold
+        self._first = 0
 
     def take(self, message: Message) -> None:
+        if not self._turns:
+            self._first = message.at
         if message.name and message.role != "tool":
             self._losses.hint(f"messages[{message.at}].name")
         if message.role == "tool":
@@ -120,6 +124,9 @@ class _Writer:
 
     def finish(self) -> list[Made]:
         self._show()
+        if self._turns and self._turns[0].kind == "model" and _calls(self._turns[0]):
+            self._losses.hint(f"messages[{self._first}].role")
+            self._turns.insert(0, _Turn("user", [{"text": OPENING}]))
         for turn in self._turns:
             if turn.kind == "model":
                 self._seal(turn)
@@ -177,9 +184,8 @@ class _Writer:
         if turn.seals and texts:
             texts[-1]["thoughtSignature"] = turn.seals.pop()[0]
         self._unplaced(turn.seals)
-        first = next((part for part in turn.parts if "functionCall" in part), None)
-        if self._is_third and first is not None:
-            first.setdefault("thoughtSignature", UNSEALED)
+        if self._is_third and (calls := _calls(turn)):
+            calls[0].setdefault("thoughtSignature", UNSEALED)
 
     def _unplaced(self, seals: list[tuple[str, int]]) -> None:
         for _, at in seals:
@@ -210,6 +216,10 @@ class _Writer:
         elif shown:
             self._shown += [{"text": f"What the tool call {result.call} gave:"}, *shown]
         return {"functionResponse": {"id": result.call, **told} if result.call else told}
+
+
+def _calls(turn: _Turn) -> list[Made]:
+    return [part for part in turn.parts if "functionCall" in part]
 
 
 def _is_text(part: Part) -> bool:

@@ -10,7 +10,7 @@ what an error means is for the rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
 from proxy.canon.usage import Usage
@@ -24,6 +24,8 @@ from proxy.dialects.seals import GEMINI
 _ENVELOPE = frozenset(("candidates", "usageMetadata", "modelVersion", "responseId", "createTime", "error"))
 _CANDIDATE = frozenset(("content", "finishReason", "index", "logprobsResult"))
 _CALL = frozenset(("id", "name", "args"))
+# The finish that a block of the prompt stands for, where it comes late.
+_BLOCKED = "SAFETY"
 _NO_FINISH = ("", "FINISH_REASON_UNSPECIFIED")
 
 
@@ -52,13 +54,17 @@ class GeminiReader(JsonReader):
         if value.get("error") or event == "error":
             return ErrorSeen(value, data, self._chunk(value) if candidates else None)
         if feedback.get("blockReason") and not candidates:
+            chunk = self._chunk(value)
+            if self._said:  # an answer that moderation ends after some text is complete (contract W5)
+                chunk.deltas = [Delta(index, {}, finish=_BLOCKED) for index in sorted(self._said)]
+                return chunk
             # The feedback is the error: rules find its `blockReason` and `blockReasonMessage` as code and message.
-            return ErrorSeen(feedback, data, self._chunk(value))
-        if isinstance(candidates, list) or not is_empty(as_mapping(value.get("usageMetadata"))):
+            return ErrorSeen(feedback, data, chunk)
+        if isinstance(candidates, list | dict) or not is_empty(as_mapping(value.get("usageMetadata"))):
             return self._chunk(value)
         return self.foreign(value, data, event, _ENVELOPE)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         """A plain answer has the form of a chunk; an error may be wrapped into an array."""
         value, replaced = parse_json(data)
         self.replaced += replaced
@@ -72,7 +78,8 @@ class GeminiReader(JsonReader):
 
     def _chunk(self, value: Mapping[str, object]) -> Chunk:
         deltas: list[Delta] = []
-        for position, candidate in enumerate(objects(value.get("candidates"))):
+        candidates = value.get("candidates")
+        for position, candidate in enumerate(objects([candidates] if isinstance(candidates, dict) else candidates)):
             deltas += self._candidate(candidate, position)
         usage = value.get("usageMetadata")
         extra = {k: v for k, v in value.items() if k not in _ENVELOPE and not is_empty(v)}
@@ -88,8 +95,7 @@ class GeminiReader(JsonReader):
         index = as_count(candidate.get("index"))
         index = position if index is None else index
         deltas = _Deltas(index)
-        parts = as_mapping(candidate.get("content")).get("parts")
-        for part in objects([parts] if isinstance(parts, dict) else parts):
+        for part in _parts(candidate.get("content")):
             self._part(part, index, deltas)
         finish = as_text(candidate.get("finishReason"))
         unknown = {k: v for k, v in candidate.items() if k not in _CANDIDATE and not is_empty(v)}
@@ -173,6 +179,14 @@ class _Deltas:
         return [piece.made(self._index) for piece in self._pieces] or [Delta(self._index, {})]
 
 
+def _parts(content: object) -> Iterator[Mapping[str, object]]:
+    """The parts of a content; relays write one part, or its text, where a list should be."""
+    parts = content.get("parts") if isinstance(content, dict) else content
+    if isinstance(parts, str):
+        parts = {"text": parts}
+    return objects([parts] if isinstance(parts, dict) else parts)
+
+
 def _fragment(call: Mapping[str, object], seal: str, number: int) -> ToolFragment:
     args = call.get("args")
     extra: dict[str, object] = {k: v for k, v in call.items() if k not in _CALL and not is_empty(v)}
@@ -182,7 +196,7 @@ def _fragment(call: Mapping[str, object], seal: str, number: int) -> ToolFragmen
         number,
         as_text(call.get("id")) or None,
         as_text(call.get("name")) or None,
-        "" if args is None else encode_json(args).decode(),
+        args if isinstance(args, str) else "" if args is None else encode_json(args).decode(),
         extra or NOTHING,
     )
 

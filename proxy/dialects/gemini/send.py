@@ -7,13 +7,14 @@ them. The model stands in the path, and so does whether to stream.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from proxy.canon.request import Format, NativeTool, Reasoning, Request, Tool, ToolChoice
+from proxy.canon.request import Format, NativeTool, Request, Tool, ToolChoice
 from proxy.dialects.base import Losses, Ways
-from proxy.dialects.effort import budget_of, effort_of
 from proxy.dialects.gemini.contents import conversation_of
+from proxy.dialects.gemini.thinking import is_third, thinking_of
+from proxy.dialects.plain import few_stops
+from proxy.dialects.taken import taken
 
 # What the vendor calls fields of `generationConfig`, by their names here.
 _CONFIG = {
@@ -29,17 +30,13 @@ _CONFIG = {
     "logprobs": "responseLogprobs",
     "top_logprobs": "logprobs",
 }
-# The first generation of models that is told levels instead of budgets; the name without a number is always the newest.
-_THIRD = 3
-_GENERATION = re.compile(r"gemini-(?:(\d+)|.*latest$)")
-_LEVELS = {"none": "minimal", "xhigh": "high", "max": "high"}
-_DYNAMIC = -1
-# The largest that every model with budgets takes, and what the vendor itself makes of "high"; ours for it is larger.
-_MAX_BUDGET, _HIGH_BUDGET = 24576, 32768
+_MOST_STOPS = 5
+_SEEDS = 2**31  # it has 32 bits
 
 
 def send_gemini(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
-    conversation = conversation_of(request, losses, is_third=_is_third(model))
+    request = taken(request, losses, ways)
+    conversation = conversation_of(request, losses, is_third=is_third(model))
     body: dict[str, object] = {"contents": list(conversation.contents)}
     if conversation.system:
         body["systemInstruction"] = {"parts": list(conversation.system)}
@@ -48,7 +45,7 @@ def send_gemini(request: Request, model: str, losses: Losses, ways: Ways) -> dic
         if (calling := _calling(request.tool_choice)) is not None:
             body["toolConfig"] = {"functionCallingConfig": calling}
         if request.parallel_tools is False:
-            losses.add("parallel_tool_calls")
+            losses.hint("parallel_tool_calls")
     if config := _config(request, model, losses, ways):
         body["generationConfig"] = config
     losses.fields(request, "min_p", "logit_bias")
@@ -58,21 +55,16 @@ def send_gemini(request: Request, model: str, losses: Losses, ways: Ways) -> dic
     return body
 
 
-def _is_third(model: str) -> bool:
-    found = _GENERATION.search(model)
-    return found is not None and (found[1] is None or int(found[1]) >= _THIRD)
-
-
 def _config(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
     config: dict[str, object] = {}
     for name, value in _named(request).items():
-        told = ways.get(name, _CONFIG[name])
-        if told is None:
+        if name == "seed" and isinstance(value, int) and not -_SEEDS <= value < _SEEDS:
             losses.add(name)
         else:
-            config[told] = value
+            config[ways.get(name) or _CONFIG[name]] = value
+    few_stops(config, ways.get("stop") or _CONFIG["stop"], _MOST_STOPS, losses)
     config |= _format(request.format, losses)
-    if request.reasoning is not None and (thinking := _thinking(request.reasoning, model, losses)):
+    if request.reasoning is not None and (thinking := thinking_of(request.reasoning, model, losses)):
         config["thinkingConfig"] = thinking
     return config
 
@@ -96,37 +88,6 @@ def _format(format: Format | None, losses: Losses) -> dict[str, object]:
     if not format.schema:
         return {"responseMimeType": "application/json"}
     return {"responseMimeType": "application/json", "responseJsonSchema": format.schema}
-
-
-def _thinking(reasoning: Reasoning, model: str, losses: Losses) -> dict[str, object]:
-    """Thoughts are shown wherever thinking was asked for. A budget that was said is told to every model."""
-    told: dict[str, object] = {}
-    budget, effort = budget_of(reasoning), effort_of(reasoning)
-    is_third = _is_third(model)
-    if reasoning.budget is not None:
-        told["thinkingBudget"] = reasoning.budget
-    elif effort is not None and is_third:
-        told["thinkingLevel"] = _level(effort, model, losses)
-    elif budget is not None:
-        if budget > _HIGH_BUDGET:
-            losses.hint("reasoning_effort")
-        told["thinkingBudget"] = min(budget, _MAX_BUDGET)
-    elif reasoning.enabled and not is_third:
-        told["thinkingBudget"] = _DYNAMIC
-    if effort != "none" and budget != 0:
-        told["includeThoughts"] = True
-    return told
-
-
-def _level(effort: str, model: str, losses: Losses) -> str:
-    """The nearest level that every model of the third generation knows: none of them can be kept from thinking, and the
-    larger ones not be brought down to the least of it."""
-    level = _LEVELS.get(effort, effort)
-    if level == "minimal" and "-pro" in model:
-        level = "low"
-    if level != effort:
-        losses.hint("reasoning_effort")
-    return level
 
 
 def _tools(request: Request, losses: Losses) -> list[dict[str, object]]:

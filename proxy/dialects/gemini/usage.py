@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from proxy.canon.usage import Usage
-from proxy.dialects.payload import as_count
+from proxy.dialects.openai_usage import figure
 
 
 def read_usage(vendor: Mapping[str, object]) -> Usage:
-    prompt, total = as_count(vendor.get("promptTokenCount")), as_count(vendor.get("totalTokenCount"))
-    tools = as_count(vendor.get("toolUsePromptTokenCount"))
-    candidates, thoughts = as_count(vendor.get("candidatesTokenCount")), as_count(vendor.get("thoughtsTokenCount"))
+    prompt, total = figure(vendor, "promptTokenCount"), figure(vendor, "totalTokenCount")
+    tools = figure(vendor, "toolUsePromptTokenCount")
+    candidates, thoughts = figure(vendor, "candidatesTokenCount"), figure(vendor, "thoughtsTokenCount")
     asked = None if prompt is None else prompt + (tools or 0)
     if candidates is not None or thoughts is not None:
         answered = (candidates or 0) + (thoughts or 0)
     elif asked is not None and total is not None and total >= asked:
         answered = total - asked  # before the first token of an answer, and where none was made
     else:
-        return Usage(asked, None, as_count(vendor.get("cachedContentTokenCount")))
-    return Usage(asked, answered, as_count(vendor.get("cachedContentTokenCount")), None, thoughts)
+        return Usage(asked, None, figure(vendor, "cachedContentTokenCount"))
+    return Usage(asked, answered, figure(vendor, "cachedContentTokenCount"), None, thoughts)

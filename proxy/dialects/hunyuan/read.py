@@ -17,6 +17,7 @@ from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, i
 from proxy.dialects.reading import JsonReader
 
 _ENVELOPE = frozenset(("Choices", "Usage", "Id", "RequestId", "Created", "ErrorMsg", "Error", "Response"))
+_NO_ERROR = (None, "", 0, "0")
 _CHOICE = frozenset(("Index", "Delta", "Message", "FinishReason"))
 _MESSAGE = frozenset(("Role", "Content", "ReasoningContent", "ToolCalls"))
 
@@ -27,12 +28,12 @@ class HunyuanReader(JsonReader):
         is_piece = isinstance(inner.get("Choices"), list) or isinstance(inner.get("Usage"), dict)
         failed = any(not is_empty(more) for more in as_mapping(inner.get("Error")).values())
         # Where all is well it is null, or has an empty text and the code 0.
-        failed = failed or any(as_mapping(inner.get("ErrorMsg")).values())
+        failed = failed or any(more not in _NO_ERROR for more in as_mapping(inner.get("ErrorMsg")).values())
         if failed or (is_piece and event == "error"):
             return ErrorSeen(value, data, self._chunk(inner) if is_piece else None)
         return self._chunk(inner) if is_piece else self.foreign(value, data, event, _ENVELOPE)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         return self.read(data, None)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:

@@ -7,6 +7,7 @@ cannot be limited. (ChatCompletionsRequest of the tencentcloud package)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from proxy.canon.request import Image, Message, Request, Text, Tool, ToolCall
 from proxy.dialects.base import Losses, Ways
@@ -26,13 +27,20 @@ from proxy.dialects.plain import (
     text_of,
     text_of_result,
     thinks,
+    user_first,
 )
+from proxy.dialects.taken import taken
 
 _OWN = {"temperature": "Temperature", "top_p": "TopP", "seed": "Seed", "stop": "Stop"}
 
 
 def send_hunyuan(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
+    if request.client == "messages" and request.max_tokens is not None:
+        losses.hint("max_tokens")  # its clients must say one, whether they mean it or not
+        request = replace(request, max_tokens=None)
     system, rest = system_first(request.messages, losses)
+    rest = user_first(rest, losses)
     messages: list[dict[str, object]] = []
     if system:
         messages.append({"Role": "system", "Content": system})

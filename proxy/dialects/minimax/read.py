@@ -35,7 +35,7 @@ class MiniMaxProReader(JsonReader):
         chunk = _chunk(told)
         return ErrorSeen(value, data, chunk) if event == "error" or bad_base_response(value) else chunk
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         return self.read(data, None)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:

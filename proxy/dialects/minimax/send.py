@@ -26,6 +26,7 @@ from proxy.dialects.plain import (
     text_of,
     text_of_result,
 )
+from proxy.dialects.taken import taken
 
 _BOT, _USER = "Assistant", "User"
 _NO_SYSTEM = "You are a helpful assistant."  # a bot must have a setting
@@ -34,6 +35,7 @@ _LEAST = 0.01  # both ranges are (0, 1]
 
 
 def send_minimax_pro(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     system, rest = system_first(request.messages, losses)
     names = names_of_calls(request.messages)
     body: dict[str, object] = {

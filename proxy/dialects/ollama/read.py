@@ -19,7 +19,9 @@ from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json
 from proxy.dialects.reading import JsonReader
 
 _COUNTS = ("prompt_eval_count", "eval_count")
-_LINE = frozenset(("model", "created_at", "message", "done", "done_reason", "logprobs", "error", *_COUNTS))
+_LINE = frozenset(
+    ("model", "created_at", "message", "done", "done_reason", "logprobs", "error", "response", "thinking", *_COUNTS)
+)
 _MESSAGE = frozenset(("role", "content", "thinking", "tool_calls"))
 # A model was loaded or dropped, and nothing generated: no end of an answer.
 _NO_END = ("load", "unload")
@@ -37,7 +39,7 @@ class OllamaReader(JsonReader):
             return ErrorSeen(value, data, chunk) if chunk is not None else self.foreign(value, data, event, _LINE)
         return self._chunk(value)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         return self.read(data, None)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
@@ -55,7 +57,11 @@ class OllamaReader(JsonReader):
 
     def _delta(self, line: dict[str, object]) -> Delta:
         message = as_mapping(line.get("message"))
-        told = {"reasoning_content": message.get("thinking"), "content": message.get("content")}
+        # `response` and a `thinking` of the line's own are what the older API, /api/generate, says.
+        told = {
+            "reasoning_content": message.get("thinking") or line.get("thinking"),
+            "content": message.get("content") or line.get("response"),
+        }
         delta = Delta(0, {field: text for field, text in told.items() if isinstance(text, str) and text})
         delta.role = as_text(message.get("role")) or None
         delta.tools = [self._call(call) for call in objects(message.get("tool_calls"))] or None

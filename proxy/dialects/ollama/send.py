@@ -1,7 +1,8 @@
 """A canonical request as a body for Ollama's `/api/chat`.
 
 Everything about sampling stands in `options`; images are base64 beside the text; a tool's result is known by the tool's
-name. There is no way to force a tool. (api/types.go of ollama, docs.ollama.com)
+name. There is no way to force a tool. The client's own `options`, `num_ctx` and `keep_alive` pass as they are.
+(api/types.go of ollama, docs.ollama.com)
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from proxy.canon.request import Image, Message, Request, Thinking, ToolCall, Too
 from proxy.dialects.base import Losses, Ways
 from proxy.dialects.effort import effort_of
 from proxy.dialects.parts import object_of_arguments
+from proxy.dialects.payload import as_mapping
 from proxy.dialects.plain import (
     extra,
     function_of,
@@ -25,6 +27,7 @@ from proxy.dialects.plain import (
     text_of_result,
     thinks,
 )
+from proxy.dialects.taken import taken
 
 _OPTIONS = {
     "max_tokens": "num_predict",
@@ -33,23 +36,28 @@ _OPTIONS = {
 }
 # These two alone stand outside of the options.
 _BESIDE = ("logprobs", "top_logprobs")
-_EXTRA = {"repetition_penalty": "repeat_penalty", "repeat_penalty": "repeat_penalty"}
+_EXTRA = {"repetition_penalty": "repeat_penalty", "repeat_penalty": "repeat_penalty", "num_ctx": "num_ctx"}
+_TOP = ("keep_alive",)
+_LEVELLED = "gpt-oss"  # the models that know how much to think; all others know whether
 _LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 
 
 def send_ollama(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     names = names_of_calls(request.messages)
     messages = [made for message in request.messages for made in _message(message, names, losses)]
     # Left out, `stream` would mean yes.
     body: dict[str, object] = {"model": model, "messages": messages, "stream": request.stream}
     options = sampling(request, _OPTIONS | {name: name for name in _BESIDE}, losses, ways)
     body |= {name: options.pop(name) for name in _BESIDE if name in options}
-    options |= extra(request, _EXTRA, losses)
+    own = extra(request, _EXTRA | {name: name for name in ("options", *_TOP)}, losses)
+    body |= {name: own.pop(name) for name in _TOP if name in own}
+    options |= {**as_mapping(own.pop("options", None)), **own}
     if options:
         body["options"] = options
     if request.format is not None:
         body["format"] = "json" if request.format.schema is None else request.format.schema
-    if (think := _think(request, losses)) is not None:
+    if (think := _think(request, model, losses)) is not None:
         body["think"] = think
     if tools := _tools(request, losses):
         body["tools"] = tools
@@ -119,14 +127,16 @@ def _result(result: ToolResult, names: dict[str, str], at: int, losses: Losses) 
     return made
 
 
-def _think(request: Request, losses: Losses) -> bool | str | None:
+def _think(request: Request, model: str, losses: Losses) -> bool | str | None:
+    """Models that can think do so unasked, and those that cannot refuse to be told to: so they are only told not to."""
     asked = thinks(request)
-    if asked is None or request.reasoning is None:
-        return None
-    effort = effort_of(request.reasoning)
-    if not asked or effort is None:
+    if not asked or request.reasoning is None:
         return asked
-    level = _LEVELS.get(effort, "medium")
+    if _LEVELLED not in model:
+        if request.reasoning.effort is not None or request.reasoning.budget is not None:
+            losses.hint("reasoning_effort")
+        return None
+    level = _LEVELS.get(effort_of(request.reasoning) or "medium", "medium")
     if level != request.reasoning.effort:
         losses.hint("reasoning_effort")
     return level

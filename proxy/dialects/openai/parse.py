@@ -2,40 +2,38 @@
 
 In: the body of a client. Out: a `Request`, or the caller's mistake. Reads the family's later habits too: reasoning sent
 back as `reasoning_content`, `reasoning`, `reasoning_details` (OpenRouter) or `thinking_blocks` (LiteLLM), Gemini's seal
-in `extra_content`, the one `function_call` of older APIs, cache markers on parts.
+in `extra_content`, the one `function_call` of older APIs, cache markers on parts and messages, the switches for
+thinking of many vendors. Fields that say what is so anyway are nobody's loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from proxy.canon.request import (
     Audio,
     Document,
-    Format,
     Image,
     Message,
     Native,
-    NativeTool,
     Part,
-    Reasoning,
     Refusal,
     Request,
     Role,
     Text,
     Thinking,
-    Tool,
     ToolCall,
-    ToolChoice,
     ToolResult,
     names_of_calls,
 )
 from proxy.dialects.base import BadRequest
+from proxy.dialects.calls import results_beside_calls
+from proxy.dialects.openai.asked import CLIENT, Bad, choice_of, format_of, functions_of, reasoning_of, tools_of
 from proxy.dialects.parts import Fields, data_of_url, image_of_url, objects
 from proxy.dialects.payload import as_mapping, as_text, encode_json
 from proxy.dialects.seals import ANTHROPIC
 
-CLIENT = "chat"
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "developer",
@@ -44,20 +42,19 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-
-
-class _Bad(Exception):
-    """The caller's mistake, on its way out of this module's functions."""
-
-    def __init__(self, param: str, wanted: str) -> None:
-        self.request = BadRequest("invalid_type", f"`{param}` must be {wanted}.", param)
-        super().__init__(param)
+#: What some clients say always, and what is meant by those who say nothing.
+_USUAL: Mapping[str, object] = {
+    **{"repetition_penalty": 1, "repeat_penalty": 1, "length_penalty": 1, "typical_p": 1, "best_of": 1},
+    **{"top_a": 0, "min_tokens": 0, "echo": False, "use_beam_search": False, "ignore_eos": False, "raw": False},
+    **{"safe_prompt": False, "enable_search": False, "return_images": False, "return_related_questions": False},
+    **{"modalities": ["text"], "verbosity": "medium", "transforms": [], "plugins": [], "chat_template_kwargs": {}},
+}
 
 
 def parse_chat(body: Mapping[str, object]) -> Request | BadRequest:
     try:
         return _request(body)
-    except _Bad as bad:
+    except Bad as bad:
         return bad.request
 
 
@@ -67,7 +64,8 @@ def _request(body: Mapping[str, object]) -> Request | BadRequest:
     messages = fields.get("messages")
     if not isinstance(messages, list) or not messages:
         return BadRequest("invalid_type", "`messages` must be a list of messages, at least one.", "messages")
-    parsed = _named(tuple(_message(message, at) for at, message in enumerate(messages)))
+    parsed = _named(results_beside_calls(tuple(_message(message, at) for at, message in enumerate(messages))))
+    extra: dict[str, object] = {}
     limit = fields.whole("max_completion_tokens")
     older = fields.whole("max_tokens")
     request = Request(
@@ -75,28 +73,34 @@ def _request(body: Mapping[str, object]) -> Request | BadRequest:
         model=as_text(fields.get("model")),
         messages=parsed,
         stream=fields.flag("stream") or False,
-        tools=(*_tools(fields.get("tools")), *_functions(fields.get("functions"))),
-        tool_choice=_choice(fields),
+        tools=(*tools_of(fields.get("tools")), *functions_of(fields.get("functions"))),
+        tool_choice=choice_of(fields, extra),
         parallel_tools=fields.flag("parallel_tool_calls"),
-        max_tokens=older if limit is None else limit,
+        max_tokens=_unless_endless(older if limit is None else limit),
         temperature=fields.number("temperature"),
         top_p=fields.number("top_p"),
-        top_k=fields.whole("top_k"),
-        min_p=fields.number("min_p"),
-        stop=fields.words("stop"),
+        top_k=_unless_endless(fields.whole("top_k")) or None,
+        min_p=fields.number("min_p") or None,
+        stop=tuple(word for word in fields.words("stop") if word),
         seed=fields.whole("seed"),
         frequency_penalty=fields.number("frequency_penalty") or None,
         presence_penalty=fields.number("presence_penalty") or None,
         n=_more_than_one(fields.whole("n")),
         logprobs=fields.flag("logprobs") or None,
-        top_logprobs=fields.whole("top_logprobs"),
+        top_logprobs=fields.whole("top_logprobs") or None,
         logit_bias=fields.mapping("logit_bias") or None,
-        format=_format(fields),
-        reasoning=_reasoning(fields),
+        format=format_of(fields, extra),
+        reasoning=reasoning_of(fields, extra),
         user=fields.text("user"),
-        extra=fields.extra(),
+        extra=extra,
     )
+    extra |= {name: value for name, value in fields.extra().items() if _USUAL.get(name, ...) != value}
     return fields.bad or request
+
+
+def _unless_endless(number: int | None) -> int | None:
+    """-1 is how clients of local servers say: without a limit."""
+    return None if number == -1 else number
 
 
 def _more_than_one(n: int | None) -> int | None:
@@ -108,25 +112,40 @@ def _more_than_one(n: int | None) -> int | None:
 
 def _message(message: object, at: int) -> Message:
     if not isinstance(message, dict):
-        raise _Bad(f"messages[{at}]", "an object")
+        raise Bad(f"messages[{at}]", "an object")
     role = _ROLES.get(as_text(message.get("role")))
     if role is None:
-        raise _Bad(f"messages[{at}].role", f"one of {', '.join(_ROLES)}")
-    parts = tuple(_content(message.get("content"), at))
+        raise Bad(f"messages[{at}].role", f"one of {', '.join(_ROLES)}")
+    parts = _marked(tuple(_content(message.get("content"), at)), message.get("cache_control"))
     name = as_text(message.get("name")) or None
     if role == "tool":
         result = tuple(part for part in parts if isinstance(part, Text | Image | Document))
+        rest = tuple(part for part in parts if not isinstance(part, Text | Image | Document))
         call = as_text(message.get("tool_call_id")) or (name or "")
-        return Message("tool", (ToolResult(call, result, name or ""),), at=at)
+        return Message("tool", (ToolResult(call, result, name or ""), *rest), at=at)
     if role == "assistant":
         refusal = as_text(message.get("refusal"))
         parts = (
             *_thinking(message),
             *parts,
             *((Refusal(refusal),) if refusal else ()),
+            *_spoken(message.get("audio")),
             *_calls(message),
         )
     return Message(role, parts, name, at)
+
+
+def _spoken(audio: object) -> Iterator[Native]:
+    """An answer that was spoken is known by its id, at the vendor that spoke it."""
+    if isinstance(audio, dict):
+        yield Native(CLIENT, "audio", audio)
+
+
+def _marked(parts: tuple[Part, ...], cache: object) -> tuple[Part, ...]:
+    """A cache marker on the message stands for one on its last part."""
+    if not isinstance(cache, dict) or not parts or not isinstance(parts[-1], Text | Image | Document):
+        return parts
+    return (*parts[:-1], replace(parts[-1], cache=cache))
 
 
 def _named(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -149,13 +168,13 @@ def _content(content: object, at: int) -> Iterator[Part]:
             yield Text(content)
         return
     if not isinstance(content, list):
-        raise _Bad(f"messages[{at}].content", "a string or a list of parts")
+        raise Bad(f"messages[{at}].content", "a string or a list of parts")
     for place, part in enumerate(content):
         if isinstance(part, str):
             yield Text(part)
             continue
         if not isinstance(part, dict):
-            raise _Bad(f"messages[{at}].content[{place}]", "an object")
+            raise Bad(f"messages[{at}].content[{place}]", "an object")
         if (made := _part(part)) is not None:
             yield made
 
@@ -255,80 +274,3 @@ def _arguments(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else encode_json(value).decode()
-
-
-# ---- what is asked of the answer ---------------------------------------------------------------------------------
-
-
-def _tools(tools: object) -> Iterator[Tool | NativeTool]:
-    if tools is not None and not isinstance(tools, list):
-        raise _Bad("tools", "a list")
-    for tool in objects(tools):
-        if tool.get("type") not in (None, "function"):
-            yield NativeTool(CLIENT, as_text(tool.get("type")) or "tool", tool)
-            continue
-        yield _tool(as_mapping(tool.get("function")), tool.get("cache_control"))
-
-
-def _functions(functions: object) -> Iterator[Tool]:
-    yield from (_tool(function, None) for function in objects(functions))
-
-
-def _tool(function: Mapping[str, object], cache: object) -> Tool:
-    parameters, strict = function.get("parameters"), function.get("strict")
-    return Tool(
-        as_text(function.get("name")),
-        as_text(function.get("description")) or None,
-        parameters if isinstance(parameters, dict) else None,
-        strict if isinstance(strict, bool) else None,
-        cache if isinstance(cache, dict) else None,
-    )
-
-
-def _choice(fields: Fields) -> ToolChoice | None:
-    choice, legacy = fields.get("tool_choice"), fields.get("function_call")
-    if choice is None:
-        choice = legacy
-    match choice:
-        case None:
-            return None
-        case "auto" | "none" | "required":
-            return ToolChoice(choice)
-        case {"type": "function", "function": {"name": str(name)}} | {"name": str(name)}:
-            return ToolChoice("one", name)
-        case _:
-            raise _Bad("tool_choice", "auto, none, required, or one function")
-
-
-def _format(fields: Fields) -> Format | None:
-    wanted = fields.mapping("response_format")
-    match as_mapping(wanted).get("type"):
-        case "json_object":
-            return Format()
-        case "json_schema":
-            schema = as_mapping(as_mapping(wanted).get("json_schema"))
-            inner, strict = schema.get("schema"), schema.get("strict")
-            return Format(
-                inner if isinstance(inner, dict) else {},
-                as_text(schema.get("name")) or "answer",
-                strict if isinstance(strict, bool) else None,
-                as_text(schema.get("description")) or None,
-            )
-        case _:
-            return None
-
-
-def _reasoning(fields: Fields) -> Reasoning | None:
-    effort = fields.text("reasoning_effort")
-    wide = as_mapping(fields.get("reasoning"))  # OpenRouter's
-    thinking = as_mapping(fields.get("thinking"))  # Anthropic's, which DeepSeek, Zhipu and others took over
-    enabled = fields.flag("enable_thinking")
-    effort = effort or as_text(wide.get("effort")) or None
-    budget = wide.get("max_tokens") or thinking.get("budget_tokens")
-    if thinking.get("type") in ("enabled", "disabled", "adaptive"):
-        enabled = thinking["type"] != "disabled"
-    if isinstance(wide.get("enabled"), bool):
-        enabled = wide["enabled"] is True
-    if effort is None and budget is None and enabled is None:
-        return None
-    return Reasoning(effort, budget if isinstance(budget, int) else None, enabled)

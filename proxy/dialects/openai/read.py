@@ -120,9 +120,10 @@ class OpenAIReader:
         if type(choices) is list and any(type(choice) is dict and choice.get("error") for choice in choices):
             inner = next(choice["error"] for choice in choices if type(choice) is dict and choice.get("error"))
             value = {**value, "error": value.get("error") or inner}  # OpenRouter: of one choice
-        if value.get("error") or event == "error" or bad_base_response(value):
+        if value.get("error") or event == "error" or ("base_resp" in value and bad_base_response(value)):
             return ErrorSeen(value, data, self._chunk(value, choices, None) if isinstance(choices, list) else None)
-        if choices == [] and is_error(value):  # Spark says every error by a number, and may add an empty list
+        # Spark says every error by a number, and may add an empty list.
+        if choices == [] and not value.get("usage") and is_error(value):
             return ErrorSeen(value, data, self._chunk(value, choices, None))
         if isinstance(choices, list):
             return self._chunk(value, choices, wire)

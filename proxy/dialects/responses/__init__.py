@@ -11,7 +11,7 @@ VENDOR = VendorDialect(
     name=NAME,
     native=NAME,
     send=send_responses,
-    reader=lambda _sent: ResponsesReader(),
+    reader=ResponsesReader,
     path=lambda _model, _stream, _sent: "/responses",
     passed_headers=("openai-beta",),
 )

@@ -19,6 +19,11 @@ class Events:
         self._out: list[bytes] = []
         self._number = 0
 
+    @property
+    def ahead(self) -> int:
+        """How many events the first that is said brings with it."""
+        return 0 if self._number else 2
+
     def begin(self) -> None:
         """Every stream begins with the response that is being made."""
         if not self._number:

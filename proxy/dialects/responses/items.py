@@ -7,10 +7,12 @@ it must add up to (both official SDKs check that). One item is open at a time; w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from io import StringIO
 from typing import Literal
 
+from proxy.dialects.braces import Braces
 from proxy.dialects.parts import objects
-from proxy.dialects.payload import BROKEN, as_text, parse_json
+from proxy.dialects.payload import as_text
 from proxy.dialects.responses.events import Events
 
 Spoken = Literal["output_text", "refusal"]
@@ -46,7 +48,7 @@ class MessageItem(_Item):
         super().__init__(events, index, {**base, "type": "message", "role": "assistant"})
         self._parts: list[dict[str, object]] = []
         self._kind: Spoken | None = None
-        self._pieces: list[str] = []
+        self._text = StringIO()
         self._logprobs: list[object] = []
         self._annotations: list[object] = []
         self._added({**self.base, "status": "in_progress", "content": []})
@@ -56,7 +58,7 @@ class MessageItem(_Item):
             self._end_part()
             self._kind = kind
             self._say("content_part.added", content_index=len(self._parts), part=self._part())
-        self._pieces.append(piece)
+        self._text.write(piece)
         if kind == "refusal":
             self._say("refusal.delta", content_index=len(self._parts), delta=piece)
             return
@@ -81,7 +83,7 @@ class MessageItem(_Item):
         return self._done({**self.base, "status": status, "content": self._parts})
 
     def _part(self) -> dict[str, object]:
-        text = "".join(self._pieces)
+        text = self._text.getvalue()
         if self._kind == "refusal":
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "annotations": self._annotations, "logprobs": self._logprobs, "text": text}
@@ -96,7 +98,7 @@ class MessageItem(_Item):
             self._say("output_text.done", content_index=at, text=part["text"], logprobs=self._logprobs)
         self._say("content_part.done", content_index=at, part=part)
         self._parts.append(part)
-        self._kind, self._pieces, self._logprobs, self._annotations = None, [], [], []
+        self._kind, self._text, self._logprobs, self._annotations = None, StringIO(), [], []
 
 
 class ReasoningItem(_Item):
@@ -111,7 +113,7 @@ class ReasoningItem(_Item):
         self._summary: list[dict[str, object]] = []
         self._content: list[dict[str, object]] = []
         self._kind: Thought | None = None
-        self._pieces: list[str] = []
+        self._text = StringIO()
         self._added({**self.base, "summary": []})
 
     @property
@@ -123,9 +125,9 @@ class ReasoningItem(_Item):
     def has_text(self) -> bool:
         return self._said > 0
 
-    def seal(self, sealed: str, text: str | None) -> None:
-        """`text` is what the seal is over, None where that is not known."""
-        self.sealed, self._whole = sealed, None if text is None else len(text)
+    def seal(self, sealed: str, over: int | None) -> None:
+        """`over` is how many letters the seal is over, None where that is not known."""
+        self.sealed, self._whole = sealed, over
 
     def part(self, kind: Thought) -> None:
         """A new part begins."""
@@ -139,7 +141,7 @@ class ReasoningItem(_Item):
     def text(self, piece: str) -> None:
         if self._kind is None:
             self.part("summary_text")
-        self._pieces.append(piece)
+        self._text.write(piece)
         self._said += len(piece)
         if self._kind == "summary_text":
             self._say("reasoning_summary_text.delta", summary_index=len(self._summary), delta=piece)
@@ -158,7 +160,7 @@ class ReasoningItem(_Item):
         return self._done(item)
 
     def _part(self) -> dict[str, object]:
-        return {"type": self._kind, "text": "".join(self._pieces)}
+        return {"type": self._kind, "text": self._text.getvalue()}
 
     def _end_part(self) -> None:
         if self._kind is None:
@@ -174,7 +176,7 @@ class ReasoningItem(_Item):
             self._say("reasoning_text.done", content_index=at, text=part["text"])
             self._say("content_part.done", content_index=at, part=part)
             self._content.append(part)
-        self._kind, self._pieces = None, []
+        self._kind, self._text = None, StringIO()
 
 
 class CallItem(_Item):
@@ -184,28 +186,28 @@ class CallItem(_Item):
         super().__init__(events, index, {**base, "type": "function_call", "call_id": call})
         self.slot = slot
         self._name: list[str] = []
-        self._pieces: list[str] = []
+        self._text = StringIO()  # a list of pieces would take many times the memory of their letters
+        self._braces = Braces()
         self._is_announced = False
 
     @property
     def is_whole(self) -> bool:
-        """Do its arguments parse? Only then can another item begin before the end of the answer."""
-        if not self._pieces or not self._pieces[-1].rstrip().endswith(("}", "]", '"')):
-            return False
-        return parse_json("".join(self._pieces).encode("utf-8", "surrogatepass"))[0] is not BROKEN
+        """Are its braces closed? Only then can another item begin before the end of the answer."""
+        return self._braces.is_closed
 
     def feed(self, name: str, piece: str) -> None:
         if name:
             self._name.append(name)
         if piece:
             self._announce()
-            self._pieces.append(piece)
+            self._text.write(piece)
+            self._braces.feed(piece)
             self._say("function_call_arguments.delta", delta=piece)
 
     def close(self, status: str) -> dict[str, object]:
-        if not any(map(str.strip, self._pieces)):
+        if not self._text.getvalue().strip():
             self.feed("", "{}")
-        self._say("function_call_arguments.done", arguments="".join(self._pieces))
+        self._say("function_call_arguments.done", arguments=self._text.getvalue())
         return self._done(self._item(status))
 
     def _announce(self) -> None:
@@ -214,8 +216,7 @@ class CallItem(_Item):
             self._added(self._item("in_progress"))
 
     def _item(self, status: str) -> dict[str, object]:
-        arguments = "".join(self._pieces)
-        return {**self.base, "status": status, "arguments": arguments, "name": "".join(self._name)}
+        return {**self.base, "status": status, "arguments": self._text.getvalue(), "name": "".join(self._name)}
 
 
 OpenItem = MessageItem | ReasoningItem | CallItem

@@ -37,12 +37,13 @@ class Output:
     def text(self, kind: Spoken, piece: str, logprobs: object) -> None:
         self._do(None, partial(self._text, kind, piece, logprobs))
 
-    def think(self, piece: str) -> None:
-        self._do(None, partial(self._think, piece))
+    def think(self, piece: str, identity: str, *, fresh: bool) -> None:
+        """`identity` is the item's id where it is known; `fresh`: the text begins an item of its own."""
+        self._do(None, partial(self._think, piece, identity, fresh))
 
-    def seal(self, sealed: str, text: str | None, identity: str) -> None:
-        """`text` is what the seal is over, None where that was not said."""
-        self._do(None, partial(self._seal, sealed, text, identity))
+    def seal(self, sealed: str, over: int | None, identity: str) -> None:
+        """`over` is how many letters the seal is over, None where that was not said."""
+        self._do(None, partial(self._seal, sealed, over, identity))
 
     def call(self, slot: int, identity: str, name: str, arguments: str, sealed: Mapping[str, object]) -> None:
         self._do(slot, partial(self._call, slot, identity, name, arguments, sealed))
@@ -117,10 +118,11 @@ class Output:
             self._open = ReasoningItem(self._events, index, self._base("reasoning", "rs", index, identity))
         return self._open
 
-    def _think(self, piece: str) -> None:
+    def _think(self, piece: str, identity: str, fresh: bool) -> None:
         if piece := self._unbroken(piece):
             front = self._open
-            self._reasoning(fresh=isinstance(front, ReasoningItem) and front.is_full).text(piece)
+            is_over = isinstance(front, ReasoningItem) and (front.is_full or (fresh and front.has_text))
+            self._reasoning(fresh=is_over, identity=identity).text(piece)
 
     def _unbroken(self, piece: str) -> str:
         """Without the break between two parts of a summary, which are parts of their own here."""
@@ -130,10 +132,10 @@ class Output:
             return ""
         return piece.removeprefix(skip)
 
-    def _seal(self, sealed: str, text: str | None, identity: str) -> None:
+    def _seal(self, sealed: str, over: int | None, identity: str) -> None:
         front = self._open
         item = self._reasoning(fresh=isinstance(front, ReasoningItem) and bool(front.sealed), identity=identity)
-        item.seal(sealed, text)
+        item.seal(sealed, over)
 
     def _call(self, slot: int, identity: str, name: str, arguments: str, sealed: Mapping[str, object]) -> None:
         if slot in self._closed:  # blanks behind whole arguments

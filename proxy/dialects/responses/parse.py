@@ -31,6 +31,7 @@ from proxy.canon.request import (
     names_of_calls,
 )
 from proxy.dialects.base import BadRequest
+from proxy.dialects.calls import results_beside_calls
 from proxy.dialects.parts import Fields, data_of_url, image_of_url, objects
 from proxy.dialects.payload import as_mapping, as_text, encode_json, is_empty
 from proxy.dialects.responses.thoughts import thinking_of_item
@@ -109,7 +110,7 @@ def _messages(fields: Fields) -> tuple[Message, ...]:
         raise _Bad("input", "a string or a list of items")
     if not made:
         raise _Bad("input", "a string or a list of items, at least one")
-    return _named(made)
+    return _named(results_beside_calls(tuple(made)))
 
 
 def _of_items(items: list[object], param: str) -> list[Message]:
@@ -145,9 +146,9 @@ def _item(item: Mapping[str, object], param: str) -> tuple[Role, tuple[Part, ...
         case "function_call_output":
             parts = tuple(_content(item.get("output"), f"{param}.output"))
             shown = tuple(part for part in parts if isinstance(part, Text | Image | Document))
-            if len(shown) < len(parts):  # what no other grammar has in a result
-                return "tool", (Native(CLIENT, "function_call_output", item),)
-            return "tool", (ToolResult(_call_of(item), shown, as_text(item.get("name"))),)
+            # What no other grammar has in a result stands beside it: a call without a result would be refused.
+            rest = tuple(part for part in parts if not isinstance(part, Text | Image | Document))
+            return "tool", (ToolResult(_call_of(item), shown, as_text(item.get("name"))), *rest)
         case kind:
             told = as_text(kind) or "item"
             is_answer = told.endswith(("_call", "_list_tools", "_approval_request"))
@@ -169,9 +170,9 @@ def _arguments(value: object) -> str:
     return "" if value is None else encode_json(value).decode()
 
 
-def _named(messages: list[Message]) -> tuple[Message, ...]:
+def _named(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Results with the names of their tools, as the calls before them say."""
-    names = names_of_calls(tuple(messages))
+    names = names_of_calls(messages)
 
     def named(part: Part) -> Part:
         if isinstance(part, ToolResult) and not part.name and part.call in names:

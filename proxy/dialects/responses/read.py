@@ -36,6 +36,7 @@ _PARTS = {
 }
 #: Of a response, what is said elsewhere.
 _HEAVY = frozenset(("output", "usage", "instructions", "tools", "error", "output_text"))
+_NOT_YET = ("queued", "in_progress")
 #: Items that have deltas; every other one is a native event as it is.
 _OURS = ("message", "reasoning", "function_call")
 
@@ -43,15 +44,17 @@ Event = Mapping[str, object]
 
 
 class ResponsesReader(JsonReader):
-    """Reads one answer. Keeps what has been said so far, by its place, to say nothing twice."""
+    """Reads one answer to the body `sent`. Keeps what has been said so far, by its place, to say nothing twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, sent: Mapping[str, object] = NOTHING) -> None:
         super().__init__()
+        self._may_wait = not sent or sent.get("background") is True
         self._said: set[tuple[object, ...]] = set()
         self._fields: set[str] = set()  # of texts that have been said at all
         self._over: frozenset[str] = frozenset()  # of those that had been said when the end came
         self._items: set[str] = set()  # ids of items, and call ids
         self._places: dict[str, int] = {}
+        self._at = 0  # the place that was last spoken of
         self._thoughts = 0
         self._kinds: dict[str, Callable[[Event], Parsed]] = {
             "response.created": self._created,
@@ -80,10 +83,11 @@ class ResponsesReader(JsonReader):
             value = {**value, "type": kind}
         if "error" in (kind, event) or value.get("error"):
             return ErrorSeen(value, data)
-        if kind == "response.failed" or _failed(as_mapping(value.get("response"))):
-            return ErrorSeen(value, data)
+        response = as_mapping(value.get("response"))
+        if kind == "response.failed" or _failed(response):
+            return ErrorSeen(value, data, _figures(response))
         if value.get("object") == "response":  # a whole answer as one event
-            return ErrorSeen(value, data) if _failed(value) else self._end({"response": value})
+            return self._whole(value, data)
         if (known := self._kinds.get(kind)) is not None:
             return known(value)
         stem, _, which = kind.rpartition(".")
@@ -93,14 +97,23 @@ class ResponsesReader(JsonReader):
             return _chunk(_native(value))
         return self.foreign(value, data, event, _KNOWN)
 
-    def read_body(self, data: bytes) -> Parsed:
+    def read_whole(self, data: bytes) -> Parsed:
         value, replaced = parse_json(data)
         self.replaced += replaced
         if not isinstance(value, dict):
             return self.read_other(value, data, None)
         if value.get("object") != "response" and not isinstance(value.get("output"), list):
             return self.foreign(value, data, None, _KNOWN)
-        return ErrorSeen(value, data) if _failed(value) else self._end({"response": value})
+        return self._whole(value, data)
+
+    def _whole(self, response: dict[str, object], data: bytes) -> Parsed:
+        """A response that is not an event's. One that is still being made is an answer to those alone who asked for
+        that."""
+        if _failed(response):
+            return ErrorSeen(response, data, _figures(response))
+        if response.get("status") in _NOT_YET and not self._may_wait:
+            return Heartbeat()
+        return self._end({"response": response})
 
     # ---- the response --------------------------------------------------------------------------------------------
 
@@ -200,13 +213,17 @@ class ResponsesReader(JsonReader):
         return detail
 
     def _place(self, event: Event, item: Mapping[str, object] = NOTHING) -> int:
-        """The place in the output, also where the event does not say it (older relays)."""
+        """The place in the output, also where the event does not say it (older relays): that of its item, or, where it
+        names none, the one that was spoken of last."""
         identity = as_text(event.get("item_id")) or as_text(item.get("id"))
         place = as_count(event.get("output_index"))
+        if place is None and not identity:
+            return self._at
         if place is None:
             place = self._places.get(identity, len(self._places))
         if identity:
             self._places[identity] = place
+        self._at = place
         return place
 
     # ---- texts ---------------------------------------------------------------------------------------------------
@@ -273,6 +290,16 @@ class ResponsesReader(JsonReader):
 
 def _failed(response: Mapping[str, object]) -> bool:
     return response.get("status") == "failed" or bool(response.get("error"))
+
+
+def _figures(response: Mapping[str, object]) -> Chunk | None:
+    """What a response that failed has cost."""
+    usage = as_mapping(response.get("usage"))
+    if not usage:
+        return None
+    chunk = _of_response(response, [])
+    chunk.usage = usage
+    return chunk
 
 
 def _finish(response: Mapping[str, object], kind: str) -> str:

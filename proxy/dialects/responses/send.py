@@ -2,7 +2,8 @@
 
 In: a request of a client of another family. Out: the body, and what could not be said in it. Nothing is kept at the
 vendor (`store`), so what it must see again comes back from the client. `ways` are the vendor's own names of fields,
-asked for by the names of this grammar, None where it does not take one.
+asked for by the names of this grammar, None where it does not take one. Instructions are `system`: of those who copied
+this API not all know `developer`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,16 @@ from proxy.canon.request import (
     ToolResult,
 )
 from proxy.dialects.base import Losses, Ways
+from proxy.dialects.calls import short_id
 from proxy.dialects.effort import effort_of
-from proxy.dialects.parts import url_of_image
+from proxy.dialects.parts import short_user, url_of_image
 from proxy.dialects.responses.parse import CLIENT, LOGPROBS, is_part
 from proxy.dialects.responses.thoughts import item_of_thinking
+from proxy.dialects.schemas import may_be_strict
+from proxy.dialects.taken import taken
 
+_LEAST_TOKENS = 16
+_LONGEST_ID, _LONGEST_USER = 64, 64
 ENCRYPTED = "reasoning.encrypted_content"
 #: Fields that chat completions has by the same name, with the same meaning.
 _SHARED = (
@@ -42,6 +48,7 @@ _SHARED = (
 
 
 def send_responses(request: Request, model: str, losses: Losses, ways: Ways) -> dict[str, object]:
+    request = taken(request, losses, ways)
     body: dict[str, object] = {"model": model}
     instructions, messages = _instructions(request.messages)
     if instructions:
@@ -54,9 +61,9 @@ def send_responses(request: Request, model: str, losses: Losses, ways: Ways) -> 
         if value is None:
             continue
         # `reasoning` names another thing in chat completions, and rule files mean that.
-        told = ways.get(name if wire == "reasoning" else wire, wire)
+        told = wire if wire == "reasoning" else ways.get(wire, wire)
         if told is None:
-            losses.hint(name) if name == "user" else losses.add(name)
+            losses.add(name)
         else:
             body[told] = value
     if (include := _include(request)) and ways.get("include", "") is not None:
@@ -70,7 +77,7 @@ def send_responses(request: Request, model: str, losses: Losses, ways: Ways) -> 
 
 def _fields(request: Request, losses: Losses) -> Iterator[tuple[str, str, object]]:
     """The name in chat completions, the one here, and the value."""
-    yield "max_tokens", "max_output_tokens", request.max_tokens
+    yield "max_tokens", "max_output_tokens", _limit(request.max_tokens, losses)
     yield "temperature", "temperature", request.temperature
     yield "top_p", "top_p", request.top_p
     yield "top_logprobs", "top_logprobs", request.top_logprobs
@@ -78,9 +85,24 @@ def _fields(request: Request, losses: Losses) -> Iterator[tuple[str, str, object
     yield "tools", "tools", tools
     yield "tool_choice", "tool_choice", _choice(request.tool_choice) if tools else None
     yield "parallel_tool_calls", "parallel_tool_calls", request.parallel_tools if tools else None
-    yield "response_format", "text", _text(request)
-    yield "reasoning_effort", "reasoning", _reasoning(request.reasoning)
-    yield "user", "user", request.user
+    yield "response_format", "text", _text(request, losses)
+    yield "reasoning_effort", "reasoning", _reasoning(request.reasoning, losses)
+    yield "user", "user", _user(request.user, losses)
+
+
+def _limit(limit: int | None, losses: Losses) -> int | None:
+    """Fewer tokens than this cannot be asked for."""
+    if limit is None or limit >= _LEAST_TOKENS:
+        return limit
+    losses.hint("max_tokens")
+    return _LEAST_TOKENS
+
+
+def _user(user: str | None, losses: Losses) -> str | None:
+    told = None if user is None else short_user(user, _LONGEST_USER)
+    if told != user:
+        losses.hint("user")
+    return told
 
 
 # ---- items -------------------------------------------------------------------------------------------------------
@@ -98,7 +120,7 @@ def _instructions(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ..
 
 def _items(message: Message, losses: Losses) -> Iterator[dict[str, object]]:
     if message.name:
-        losses.part(message.at, "name")
+        losses.hint(f"messages[{message.at}].name")
     if message.role in ("assistant", "tool"):
         for part in message.parts:
             if (item := _item(part, message.at, losses)) is not None:
@@ -111,7 +133,8 @@ def _items(message: Message, losses: Losses) -> Iterator[dict[str, object]]:
         else:
             shown.append(part)
     if shown or not message.parts:
-        yield {"role": message.role, "content": _content(tuple(shown), message.at, losses)}
+        role = "system" if message.role == "developer" else message.role
+        yield {"role": role, "content": _content(tuple(shown), message.at, losses)}
 
 
 def _item(part: Part, at: int, losses: Losses) -> dict[str, object] | None:
@@ -134,7 +157,7 @@ def _item(part: Part, at: int, losses: Losses) -> dict[str, object] | None:
                 losses.hint(f"messages[{at}].thought_signature")
             return {
                 "type": "function_call",
-                "call_id": part.id,
+                "call_id": short_id(part.id, _LONGEST_ID),
                 "name": part.name,
                 "arguments": part.arguments or "{}",
             }
@@ -156,14 +179,14 @@ def _result(result: ToolResult, at: int, losses: Losses) -> dict[str, object]:
             output = f"Error: {output}"
         elif isinstance(output, list):
             output = [{"type": "input_text", "text": "Error:"}, *output]
-    return {"type": "function_call_output", "call_id": result.call, "output": output}
+    return {"type": "function_call_output", "call_id": short_id(result.call, _LONGEST_ID), "output": output}
 
 
 def _content(parts: tuple[Part, ...], at: int, losses: Losses) -> str | list[dict[str, object]]:
     """A string where there is nothing but one text, else a list of parts."""
     if all(isinstance(part, Text) and part.cache is None for part in parts) and len(parts) <= 1:
         return parts[0].text if parts and isinstance(parts[0], Text) else ""
-    return [made for part in parts if (made := _part(part, at, losses)) is not None]
+    return [made for part in parts if (made := _part(part, at, losses)) is not None] or ""
 
 
 def _part(part: Part, at: int, losses: Losses) -> dict[str, object] | None:
@@ -211,21 +234,25 @@ def _tools(request: Request, losses: Losses) -> Iterator[dict[str, object]]:
         match tool:
             case Tool():
                 _cache(tool.cache, losses)
-                yield _function(tool, is_own=request.client == CLIENT)
+                yield _function(tool, request.client, losses)
             case NativeTool(family="responses"):
                 yield dict(tool.value)
             case NativeTool():
                 losses.add(f"tools.{tool.kind}")
 
 
-def _function(tool: Tool, *, is_own: bool) -> dict[str, object]:
+def _function(tool: Tool, client: str, losses: Losses) -> dict[str, object]:
     """`strict` is true by default in this grammar and in no other: then all arguments are made required."""
     made: dict[str, object] = {"type": "function", "name": tool.name}
     if tool.description is not None:
         made["description"] = tool.description
     made["parameters"] = tool.parameters if tool.parameters is not None else {"type": "object", "properties": {}}
-    if tool.strict is not None or not is_own:
-        made["strict"] = bool(tool.strict)
+    strict = tool.strict
+    if strict and not may_be_strict(tool.parameters, client):
+        losses.hint("tools.strict")  # it would be refused
+        strict = None
+    if strict is not None or client != CLIENT:
+        made["strict"] = bool(strict)
     return made
 
 
@@ -235,31 +262,35 @@ def _choice(choice: ToolChoice | None) -> object:
     return {"type": "function", "name": choice.name} if choice.mode == "one" else choice.mode
 
 
-def _text(request: Request) -> dict[str, object] | None:
+def _text(request: Request, losses: Losses) -> dict[str, object] | None:
     made: dict[str, object] = {}
     if request.format is not None:
-        made["format"] = _format(request.format)
+        made["format"] = _format(request.format, request.client, losses)
     verbosity = request.extra.get("verbosity")
     if isinstance(verbosity, str):
         made["verbosity"] = verbosity
     return made or None
 
 
-def _format(format: Format) -> dict[str, object]:
+def _format(format: Format, client: str, losses: Losses) -> dict[str, object]:
     if format.schema is None:
         return {"type": "json_object"}
     made: dict[str, object] = {"type": "json_schema", "name": format.name, "schema": format.schema}
-    if format.strict is not None:
+    if format.strict and not may_be_strict(format.schema, client):
+        losses.hint("response_format.strict")  # it would be refused
+    elif format.strict is not None:
         made["strict"] = format.strict
     if format.description is not None:
         made["description"] = format.description
     return made
 
 
-def _reasoning(reasoning: Reasoning | None) -> dict[str, object] | None:
+def _reasoning(reasoning: Reasoning | None, losses: Losses) -> dict[str, object] | None:
     if reasoning is None:
         return None
     said = {"effort": effort_of(reasoning), "summary": reasoning.summary}
+    if said["effort"] is None and reasoning.enabled:
+        losses.hint("reasoning_effort")  # there is no word for it
     return {name: value for name, value in said.items() if value is not None} or None
 
 

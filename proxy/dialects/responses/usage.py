@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from proxy.canon.usage import Count, Usage
+from proxy.dialects.openai_usage import figure
 from proxy.dialects.payload import as_count, as_mapping
 
 
@@ -16,11 +17,11 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     given = as_mapping(vendor.get("input_tokens_details"))
     made = as_mapping(vendor.get("output_tokens_details"))
     return Usage(
-        as_count(vendor.get("input_tokens")),
-        as_count(vendor.get("output_tokens")),
-        as_count(given.get("cached_tokens")),
-        as_count(given.get("cache_write_tokens")),
-        as_count(made.get("reasoning_tokens")),
+        figure(vendor, "input_tokens"),
+        figure(vendor, "output_tokens"),
+        figure(given, "cached_tokens"),
+        figure(given, "cache_write_tokens"),
+        figure(made, "reasoning_tokens"),
     )
 
 

@@ -7,19 +7,20 @@ that says `response.failed` and holds the contract's `error`, which both officia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import ContentOf
 from proxy.dialects.identity import Identity
-from proxy.dialects.parts import objects
-from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, parse_json
+from proxy.dialects.parts import object_of_body, objects
+from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json
 from proxy.dialects.responses.echo import said_back
 from proxy.dialects.responses.events import Events
 from proxy.dialects.responses.output import Output
 from proxy.dialects.responses.thoughts import seal_of_detail
 from proxy.dialects.responses.usage import told_usage
+from proxy.dialects.sealing import Sealing
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Words of vendors of this family, which pass as they are.
@@ -31,6 +32,7 @@ _HEAVY = ("id", "created_at", "model", "object", "output", "usage", "status", "e
 #: What a citation has here; that of chat completions is the same, one level deeper.
 _CITED = {"start_index": 0, "end_index": 0, "title": "", "url": ""}
 _OURS = ("message", "reasoning", "function_call")
+_PARTS = ("response.reasoning_summary_part.added", "response.content_part.added")
 
 
 class ResponsesWriter(Identity):
@@ -44,7 +46,7 @@ class ResponsesWriter(Identity):
         self._events = Events(self._begun)
         self._output = Output(self._events, seed)
         self._reason: str | None = None  # why the answer is incomplete
-        self._thinks_as = ""
+        self._sealing = Sealing()
 
     # ---- events --------------------------------------------------------------------------------------------------
 
@@ -84,14 +86,7 @@ class ResponsesWriter(Identity):
         for event in native:
             if not _is_behind(event):
                 self._native(event)
-        for name in ("reasoning_content", "reasoning"):
-            if piece := as_text(delta.get(name)):
-                self._thinks_as = self._thinks_as or name  # some vendors say it under both names
-                if name == self._thinks_as:
-                    self._output.think(piece)
-        for detail in objects(delta.get("reasoning_details")):
-            if sealed := seal_of_detail(detail):
-                self._output.seal(sealed, _sealed_text(detail), as_text(detail.get("id")))
+        self._think(delta)
         if piece := as_text(delta.get("content")):
             self._output.text("output_text", piece, logprobs)
         if piece := as_text(delta.get("refusal")):
@@ -110,6 +105,14 @@ class ResponsesWriter(Identity):
             if _is_behind(event):
                 self._native(event)
 
+    def _think(self, delta: Mapping[str, object], *, is_whole: bool = False) -> None:
+        for piece in self._sealing.order(delta, is_whole=is_whole):
+            identity = as_text(piece.detail.get("id")) if piece.detail is not None else ""
+            if piece.text:
+                self._output.think(piece.text, identity, fresh=piece.is_fresh)
+            if piece.detail is not None:
+                self._output.seal(seal_of_detail(piece.detail), piece.over, identity)
+
     def _native(self, event: Mapping[str, object]) -> None:
         if "response" in event:
             said = as_mapping(event["response"])
@@ -124,7 +127,7 @@ class ResponsesWriter(Identity):
         return self._events.take()
 
     def seal_events(self, *, wanted: bool) -> int:
-        return 1
+        return self._events.ahead + 1
 
     def error_event(self, error: Mapping[str, object]) -> bytes:
         """One event: one more that was sent before it would be one too many, where nothing has begun."""
@@ -177,10 +180,8 @@ class ResponsesWriter(Identity):
         self._adopt_extra(extra)
         choice = next((choice for choice in choices if choice.get("index") == 0), {})
         message = as_mapping(choice.get("message"))
-        events = [event for event in objects(message.get("native")) if not _is_end_of_ours(event)]
-        self._say({"native": events}, None)
-        for delta in _thoughts(message):
-            self._say(delta, None)
+        self._say({"native": list(_whole_items(objects(message.get("native"))))}, None)
+        self._think(message, is_whole=True)
         known = ("native", "reasoning_content", "reasoning", "reasoning_details", "tool_calls")
         self._say({name: value for name, value in message.items() if name not in known}, choice.get("logprobs"))
         for slot, call in enumerate(objects(message.get("tool_calls"))):
@@ -200,7 +201,7 @@ class ResponsesWriter(Identity):
     ) -> bytes:
         """The vendor's own response, with every field that typed clients read. Its status is the vendor's: `queued` is
         no mistake."""
-        value = as_mapping(parse_json(body)[0])
+        value = object_of_body(body)
         self._reason = _REASONS.get(finishes.get(0, "stop"))
         told = {name: field for name, field in value.items() if field is not None or name not in self._fields}
         whole = {**self._whole({}), **told, "object": "response", "output": _repaired(value.get("output"), content_of)}
@@ -219,23 +220,13 @@ def _is_end_of_ours(event: Mapping[str, object]) -> bool:
     return event.get("type") == "response.output_item.done" and as_mapping(event.get("item")).get("type") in _OURS
 
 
-def _sealed_text(detail: Mapping[str, object]) -> str | None:
-    """What a seal is over; None if the detail is the last of many pieces, as some vendors stream them."""
-    text = as_text(detail.get("text")) or as_text(detail.get("summary"))
-    return text or (None if detail.get("signature") else "")
-
-
-def _thoughts(message: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """Reasoning as it came: text and seal of each piece, where the seals say which text is theirs."""
-    text = as_text(message.get("reasoning_content")) or as_text(message.get("reasoning"))
-    details = [detail for detail in objects(message.get("reasoning_details")) if seal_of_detail(detail)]
-    if "".join(_sealed_text(detail) or "" for detail in details) == text:
-        for detail in details:
-            yield {"reasoning_content": _sealed_text(detail) or ""}
-            yield {"reasoning_details": [detail]}
-        return
-    yield {"reasoning_content": text}
-    yield {"reasoning_details": details}
+def _whole_items(events: Iterable[dict[str, object]]) -> Iterable[dict[str, object]]:
+    """What of a vendor's events means something to an answer in one body. Where items of reasoning begin and end, their
+    seals tell: all their text has become one."""
+    for event in events:
+        is_reasoning = event.get("type") in _PARTS or as_mapping(event.get("item")).get("type") == "reasoning"
+        if not is_reasoning and not _is_end_of_ours(event):
+            yield event
 
 
 def _repaired(output: object, content_of: ContentOf) -> list[object]:

@@ -6,10 +6,13 @@ import gzip
 
 import pytest
 
+from proxy.dialects.base import Framing
 from proxy.errors import LimitExceeded
 from proxy.pipeline import Asked
 from proxy.pipeline.intake import MAX_ERROR_BODY, Intake, Shape
+from proxy.wire.frame import Frame
 from tests.support.cuts import one_by_one
+from tests.support.eventstream import message
 from tests.support.pipelines import PLAIN, SSE, STREAM, run
 from tests.support.strategies import END, ROLE, STOP, encode, say
 
@@ -151,3 +154,42 @@ def test_plain_bytes_under_another_name_are_read(coding: str) -> None:
     body = ROLE + say("سلام") + STOP + END
     for reads in ([body], [body[:1], body[1:]]):
         assert run(reads, headers={**SSE, "content-encoding": coding}).is_done
+
+
+@pytest.mark.clause("W2", "W6")
+@pytest.mark.parametrize("claim", ["application/x-ndjson", "application/vnd.amazon.eventstream"])
+@pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        (b"data: x", Shape.SSE),
+        (b"event: x", Shape.SSE),
+        (b"upstream request timeout", Shape.SSE),
+        (b"<html>", Shape.BODY),
+        (b'"words"', Shape.BODY),
+        (b'\n["words"]', Shape.BODY),
+    ],
+)
+def test_a_claim_does_not_hide_what_stands_there(claim: str, data: bytes, shape: Shape) -> None:
+    """A gateway's page, or its words, under the type of the stream that should have been."""
+    for reads in ([data], one_by_one(data)):
+        one = intake(content_type=claim)
+        for read in reads:
+            one.feed(read)
+        assert one.shape is shape
+
+
+@pytest.mark.clause("W2")
+@pytest.mark.parametrize("claim", ["application/vnd.amazon.eventstream", "application/octet-stream", "text/plain", ""])
+def test_binary_messages_are_known_by_their_first_byte(claim: str) -> None:
+    """Relays forget the type of what they pass on."""
+    data = message([(":event-type", 7, b"messageStop")], b"{}")
+    for reads in ([data], one_by_one(data)):
+        one = Intake(200, claim, "", 1000, 1000, frozenset((Framing.EVENTSTREAM,)))
+        frames = [frame for read in reads for frame in one.feed(read)]
+        assert (one.shape, frames) == (Shape.EVENTSTREAM, [Frame(b"{}", "messageStop")])
+
+
+def test_an_error_as_json_under_the_type_of_binary_messages_is_a_body() -> None:
+    one = intake(content_type="application/vnd.amazon.eventstream")
+    one.feed(b'{"message":"x"}')
+    assert (one.shape, one.body) == (Shape.BODY, b'{"message":"x"}')

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from botocore.eventstream import ChecksumMismatch, EventStreamBuffer  # type: ignore[import-untyped]  # it has no types
@@ -50,14 +51,18 @@ def test_each_message_is_a_frame_with_its_payload_and_its_type() -> None:
 
 
 @pytest.mark.clause("W2")
-def test_an_error_that_is_told_in_headers_alone_has_its_words_as_data() -> None:
-    """`:message-type: error` has a code and a message in its headers, and no payload."""
+def test_an_error_that_is_told_in_headers_alone_is_an_event_called_error() -> None:
+    """`:message-type: error` has a code and a message in its headers, and no payload: it gets one."""
     headers = [
         (":message-type", 7, b"error"),
-        (":error-code", 7, b"InternalError"),
+        (":error-code", 7, b"InternalFailure"),
         (":error-message", 7, "کار نکرد".encode()),
     ]
-    assert three_ways(frames_of, message(headers, b""), b"\0") == [Frame("کار نکرد".encode(), "InternalError")]
+    told = '{"__type": "InternalFailure", "message": "کار نکرد"}'.encode()
+    assert three_ways(frames_of, message(headers, b""), b"\0") == [Frame(told, "error")]
+    nothing = b'{"__type": "", "message": ""}'
+    assert three_ways(frames_of, message(headers[:1], b""), b"\0") == [Frame(nothing, "error")]
+    assert three_ways(frames_of, message(headers, b"{}"), b"\0") == [Frame(b"{}", "error")]
 
 
 @pytest.mark.parametrize("data", [b"{}", b"", b"\xff\xfe"])
@@ -153,14 +158,22 @@ _headers = st.lists(st.tuples(st.one_of(_special, _names), _values), max_size=5,
 _messages = st.lists(st.tuples(_headers, st.binary(max_size=60)), max_size=4)
 
 
+def _is_error(headers: Mapping[str, str]) -> bool:
+    return headers.get(":message-type") == "error"
+
+
 def read_by_botocore(data: bytes) -> list[Frame]:
     buffer = EventStreamBuffer()
     buffer.add_data(data)
     frames: list[Frame] = []
     for one in buffer:
         strings = {name: value for name, value in one.headers.items() if isinstance(value, str)}
-        named = (strings.get(name) for name in (":exception-type", ":event-type", ":error-code"))
-        frames.append(Frame(one.payload, next(filter(None, named), None)))
+        event = strings.get(":exception-type") or strings.get(":event-type") or None
+        payload = one.payload
+        if event is None and (strings.keys() & {":error-code", ":error-message"} or _is_error(strings)):
+            told = {"__type": strings.get(":error-code", ""), "message": strings.get(":error-message", "")}
+            event, payload = "error", payload or json.dumps(told, ensure_ascii=False).encode()
+        frames.append(Frame(payload, event))
     return frames
 
 

@@ -67,7 +67,10 @@ def test_an_element_that_is_never_closed_is_marked() -> None:
         Frame(b'{"a":1}'),
         Frame(b'{"b":"\xda', terminated=False),
     ]
-    assert outcome(JsonArrayDecoder(1000), [b'[{"a":1}\n, \n']) == [Frame(b'{"a":1}')]
+    never_closed = Frame(b"", terminated=False)
+    assert outcome(JsonArrayDecoder(1000), [b'[{"a":1}\n, \n']) == [Frame(b'{"a":1}'), never_closed]
+    assert outcome(JsonArrayDecoder(1000), [b"["]) == [never_closed]
+    assert outcome(JsonArrayDecoder(1000), [b"[ ]\n"]) == []
 
 
 LIMIT = 10

@@ -85,3 +85,31 @@ def test_blank_lines_in_front_of_a_too_long_one_do_not_put_the_error_off() -> No
         decoder.feed(b"\n\n" + b"1" * (LIMIT + 1))
     assert decoder.over is not None
     assert decoder.blank == 2
+
+
+@pytest.mark.clause("W2")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_object_over_several_lines_is_one_frame(end: str) -> None:
+    """A gateway's error in the middle of a stream: from a lone bracket to the one that closes it."""
+    printed = ["{", '  "error": {', '    "message": "شلوغ"', "  }", "", "}"]
+    told = end.join(['{"a":1}', *printed, '{"b":2}', ""]).encode()
+    frames = ['{"a":1}', "\n".join(printed), '{"b":2}']
+    assert three_ways(frames_of, told, b'{"tail') == [Frame(frame.encode()) for frame in frames]
+
+
+@pytest.mark.clause("W2")
+def test_an_object_over_several_lines_that_did_not_end_is_marked() -> None:
+    assert outcome(NdjsonDecoder(1000), [b'{\n "a"', b":1\n"]) == [Frame(b'{\n "a":1', terminated=False)]
+    assert outcome(NdjsonDecoder(1000), [b'{\n "a":1\n}']) == [Frame(b'{\n "a":1\n}', terminated=False)]
+
+
+@pytest.mark.clause("W7")
+@pytest.mark.parametrize("over", [-1, 0, 1])
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_an_object_over_several_lines_may_be_as_long_as_a_line(over: int, size: int) -> None:
+    """limit-1, limit, limit+1, its line ends counted; what stood in front of it comes out."""
+    printed = b"{\n" + b'"a":1,\n' * 100 + b" " * (296 + over) + b"\n}"
+    data = b"{}\n" + printed + b"\n{}\n"
+    reads = [data[start : start + size] for start in range(0, len(data), size)]
+    told = outcome(NdjsonDecoder(1000), reads)
+    assert told == [Frame(b"{}"), *([Frame(printed), Frame(b"{}")] if over <= 0 else [("limit", "line", 1000)])]

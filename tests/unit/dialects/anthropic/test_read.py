@@ -105,6 +105,12 @@ def test_tool_calls_are_numbered_among_themselves() -> None:
         piece("input_json_delta", 1, partial_json='{"k":'),
         piece("input_json_delta", 1, partial_json="1}"),
         start("tool_use", 1, id="b", name="g", input={"whole": "是"}),
+        stop(1),
+        start("tool_use", 1, id="c", name="h", input={"twice": 1}),
+        piece("input_json_delta", 1, partial_json='{"twice":'),
+        piece("input_json_delta", 1, partial_json="1}"),
+        start("tool_use", 1, id="d", name="i", input='{"text":2}'),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
     )
     fragments = [(t.index, t.id, t.name, t.arguments) for delta in told for t in delta.tools or ()]
 
@@ -112,7 +118,13 @@ def test_tool_calls_are_numbered_among_themselves() -> None:
         (0, "a", "f", ""),
         (0, None, None, '{"k":'),
         (0, None, None, "1}"),
-        (1, "b", "g", '{"whole":"是"}'),
+        (1, "b", "g", ""),
+        (1, None, None, '{"whole":"是"}'),
+        (2, "c", "h", ""),
+        (2, None, None, '{"twice":'),
+        (2, None, None, "1}"),
+        (3, "d", "i", ""),
+        (3, None, None, '{"text":2}'),
     ]
 
 
@@ -171,7 +183,9 @@ def test_a_head_that_is_sent_again_changes_only_the_figures() -> None:
         (b'{"error":{"message":"openai-like"}}', None, ErrorSeen),
         (b'{"message":"busy"}', None, ErrorSeen),
         (b'{"type":"vendor_event","n":1}', "vendor_event", Heartbeat),
-        (b"[DONE]", None, EndMark),
+        (b"[DONE]", None, Heartbeat),
+        (b'{"type":"message_stop"}', None, EndMark),
+        (b"{}", "message_stop", EndMark),
         (b'"words"', None, ErrorSeen),
         (b"{no json", None, Malformed),
     ],
@@ -188,6 +202,42 @@ def test_text_is_never_lost_to_a_block_that_was_told_wrongly() -> None:
     )
 
     assert "".join(delta.texts.get("content", "") for delta in told) == "ab"
+
+
+@pytest.mark.parametrize("block", [{}, None, {"text": ""}, {"type": None}, {"type": ""}])
+def test_a_block_without_a_type_is_what_its_fields_say(block: object) -> None:
+    """Text most of all: it must not get lost."""
+    begun = {"type": "content_block_start", "index": 0, "content_block": block}
+
+    assert [delta.texts for delta in deltas(begun, piece("text_delta", text="متن"), stop())] == [{"content": "متن"}]
+    call = {"type": "content_block_start", "index": 1, "content_block": {"id": "a", "name": "f", "input": {}}}
+    (told,) = deltas(call)
+    assert told.tools is not None and told.tools[0].name == "f"
+
+
+def test_a_seal_is_told_though_its_block_lost_its_end() -> None:
+    """Some relays leave `content_block_stop` out."""
+    thought = (start("thinking", thinking="", signature=""), piece("thinking_delta", thinking="先"))
+    sealed = (*thought, piece("signature_delta", signature="sig"))
+    detail = {"type": "reasoning.text", "text": "先", "signature": "sig", "format": "anthropic-claude-v1", "index": 0}
+    for more in (start("text", text="x"), {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}):
+        told = deltas(*sealed, more)
+        assert [d.extra["reasoning_details"] for d in told if "reasoning_details" in d.extra] == [[detail]]
+
+
+def test_events_are_known_by_their_names_too() -> None:
+    """A relay may drop the types that stand in the JSON, and glue events together, which leaves the last one's name."""
+    reader = AnthropicReader()
+    said = b'{"delta":{"type":"text_delta","text":"a"}}'
+    told = reader.read(said, "content_block_delta")
+    assert isinstance(told, Chunk) and told.deltas[0].texts == {"content": "a"}
+    glued = reader.read(said.replace(b'{"delta"', b'{"type":"content_block_delta","delta"'), "error")
+    assert isinstance(glued, Chunk) and glued.deltas[0].texts == {"content": "a"}
+
+
+def test_content_may_be_one_string() -> None:
+    chunk = AnthropicReader().read_body(json.dumps({"type": "message", "content": "hé", "stop_reason": "x"}).encode())
+    assert isinstance(chunk, Chunk) and chunk.deltas[0].texts == {"content": "hé"}
 
 
 def test_a_plain_answer_is_one_delta() -> None:

@@ -7,9 +7,9 @@ import base64
 import pytest
 
 from proxy.canon.request import Audio, Document, Image, Message, Refusal, Request, Text, Thinking, ToolCall, ToolResult
-from proxy.dialects.anthropic.models import model_of
 from proxy.dialects.anthropic.send import send_anthropic
 from proxy.dialects.base import Losses, Ways
+from proxy.dialects.claude.models import model_of
 from proxy.dialects.openai.parse import parse_chat
 from tests.support.anthropic_sdk import checked_request
 
@@ -95,6 +95,7 @@ def test_a_conversation_with_tools() -> None:
 def test_ids_that_were_used_twice_are_told_apart() -> None:
     """Older APIs name a call by its function; each result belongs to the last call before it."""
     turns, _ = said(
+        Message("user", (Text("?"),)),
         Message("assistant", (ToolCall("f", "f", "{}"),)),
         Message("tool", (ToolResult("f", (Text("1"),)),)),
         Message("assistant", (ToolCall("f", "f", "{}"),)),
@@ -102,7 +103,7 @@ def test_ids_that_were_used_twice_are_told_apart() -> None:
     )
 
     assert isinstance(turns, list)
-    assert [(turn["content"][0].get("id") or turn["content"][0]["tool_use_id"]) for turn in turns] == [
+    assert [(turn["content"][0].get("id") or turn["content"][0]["tool_use_id"]) for turn in turns[1:]] == [
         "f",
         "f",
         "f_2",
@@ -122,7 +123,7 @@ def test_neighbours_are_joined_and_results_come_first() -> None:
         Message("tool", (ToolResult("x", (Text("e"), Image("image/png", "aa")), is_error=True),)),
     )
 
-    assert losses.all == ()
+    assert losses.all == ("tools",)
     assert turns == [
         {
             "role": "user",
@@ -194,7 +195,7 @@ def test_only_its_own_seals_are_sent_back() -> None:
         ),
     )
 
-    assert losses.all == ("messages[1].thinking",)
+    assert losses.all == ("messages[1].thinking", "tools")
     assert losses.real == ()
     assert isinstance(turns, list)
     assert turns[1]["content"] == [
@@ -260,7 +261,7 @@ def test_a_models_name_tells_its_generation(
             OLD,
             {"thinking": {"type": "enabled", "budget_tokens": 500}},
             {"thinking": {"type": "enabled", "budget_tokens": 1024}},
-            (),
+            ("reasoning_effort",),
         ),
         (OLD, {"enable_thinking": True}, {"thinking": {"type": "enabled", "budget_tokens": 16384}}, ()),
         (OLD, {"reasoning_effort": "low", "tools": [TOOL], "tool_choice": "required"}, {}, ("reasoning_effort",)),
@@ -308,7 +309,7 @@ def test_the_operator_may_say_how_a_model_is_told() -> None:
 
     body, losses = chat("house-model", {"reasoning_effort": None, "top_k": None}, reasoning_effort="low", top_k=4)
     assert "thinking" not in body
-    assert losses.real == ("reasoning_effort", "top_k")
+    assert (losses.real, losses.all) == (("top_k",), ("top_k", "reasoning_effort"))
 
 
 def test_an_older_model_does_not_think_on_where_another_began() -> None:
@@ -374,9 +375,9 @@ def test_what_cannot_be_said_is_reported() -> None:
         tools=[{"type": "web_search"}], min_p=0.1,
     )  # fmt: skip
     assert set(losses.real) == {
-        *("n", "seed", "logprobs", "logit_bias", "frequency_penalty", "verbosity", "tools.web_search", "min_p"),
+        *("n", "seed", "logprobs", "logit_bias", "frequency_penalty", "tools.web_search", "min_p"),
     }
-    assert losses.all[-1] == "store"
+    assert set(losses.all) - set(losses.real) == {"store", "verbosity"}
     assert chat(n=1, presence_penalty=0, tool_choice="auto", stream=True)[1].all == ()
 
 
@@ -388,10 +389,14 @@ def test_a_tool_without_parameters_and_a_strict_one() -> None:
 
     assert body["tools"] == [
         {"name": "g", "input_schema": {"type": "object", "properties": {}}},
-        {"name": "h", "input_schema": {"type": "object", "properties": {}}, "strict": True},
+        {
+            "name": "h",
+            "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
+            "strict": True,
+        },
     ]
     assert body["tool_choice"] == {"type": "none"}
-    assert losses.all == ()
+    assert losses.all == ("tools.strict",)
     assert chat("claude-3-haiku", tools=[strict])[1].all == ("tools.strict",)
 
 
@@ -420,7 +425,8 @@ def test_a_prefix_of_the_answer_keeps_an_older_model_from_thinking() -> None:
 
 def test_a_vendor_that_knows_no_users_and_no_formats() -> None:
     """As its rule file says."""
-    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}, "description": "d"}}
+    inner = {"type": "object", "properties": {}, "additionalProperties": False}
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": inner, "description": "d"}}
     body, losses = chat(OLD, {"user": None, "response_format": None}, user="u", response_format=schema)
     assert (losses.real, losses.all) == (("response_format",), ("response_format", "user"))
     assert "metadata" not in body
@@ -450,3 +456,67 @@ def test_citations_are_asked_of_every_document_or_of_none() -> None:
         }
     ]
     assert (body["container"], body["output_config"]) == ("c", {"task_budget": {"type": "tokens", "total": 5}})
+
+
+def test_the_user_speaks_first() -> None:
+    """A chat that opens with a greeting of the assistant goes on here."""
+    greeting, asked = {"role": "assistant", "content": "Bonjour"}, {"role": "user", "content": "?"}
+    body, losses = chat(messages=[greeting, asked])
+
+    assert body["messages"] == [{"role": "user", "content": "."}, greeting, asked]
+    assert (losses.real, losses.all) == ((), ("messages[0].role",))
+
+
+def test_a_prefix_of_the_answer_ends_in_no_blank_and_newer_models_take_none() -> None:
+    """What they would refuse is said beforehand, by the message's number."""
+    messages = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "Es war \n"}]
+    body, losses = chat(messages=messages)
+    assert (body["messages"], losses.all) == ([messages[0], {"role": "assistant", "content": "Es war"}], ())
+
+    body, losses = chat(NEW, messages=messages)
+    assert losses.real == ("messages[1].prefix",)
+    assert body["messages"] == [*messages, {"role": "user", "content": "."}]
+
+
+def test_calls_without_tools_bring_their_tools() -> None:
+    """Such a conversation would be refused; and none is called, as none was offered."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turn: dict[str, object] = {"role": "assistant", "content": None, "tool_calls": [call]}
+    asked = {"role": "user", "content": "?"}
+    body, losses = chat(messages=[asked, turn, {"role": "tool", "tool_call_id": "c", "content": "1"}])
+
+    assert body["tools"] == [{"name": "f", "input_schema": {"type": "object", "properties": {}}}]
+    assert (body["tool_choice"], losses.real, losses.all) == ({"type": "none"}, (), ("tools",))
+
+
+def test_a_model_that_thinks_takes_no_temperature() -> None:
+    """Whether by a budget or as it likes."""
+    body, losses = chat(NEW, temperature=0.2, reasoning_effort="low")
+    assert ("temperature" in body, losses.real) == (False, ("temperature",))
+
+
+def test_pictures_are_fetched_from_https_alone_and_long_users_get_another_name() -> None:
+    _, losses = said(Message("user", (Image(url="http://e.org/a.png"), Text("?"))))
+    assert losses.real == ("messages[0].image",)
+    body, losses = chat(user="u" * 300)
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)
+    assert (len(metadata["user_id"]), losses.all) == (64, ("user",))
+
+
+def test_a_schema_is_closed_or_lost() -> None:
+    """As the vendor's SDK does it; free keys have no such form."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    body, losses = chat(response_format=wanted)
+    told = {"n": {"type": "integer", "description": "{minimum: 1}"}}
+    closed = {"type": "object", "properties": told, "additionalProperties": False}
+    assert body["output_config"] == {"format": {"type": "json_schema", "schema": closed}}
+    assert (losses.real, losses.all) == ((), ("response_format.schema",))
+
+    free = {"type": "object", "additionalProperties": True}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": free}}
+    assert chat(response_format=wanted)[1].real == ("response_format",)
+    body, losses = chat(tools=[{"type": "function", "function": {"name": "f", "parameters": free, "strict": True}}])
+    assert body["tools"] == [{"name": "f", "input_schema": free}]
+    assert losses.all == ("tools.strict",)

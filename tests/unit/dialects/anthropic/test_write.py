@@ -195,6 +195,68 @@ def test_pieces_of_a_reasoning_without_a_seal_are_no_blocks() -> None:
     assert blocks(client)[0] == {"type": "thinking", "thinking": "ab", "signature": "s"}
 
 
+def detail(text: str, seal: str, **more: object) -> dict[str, object]:
+    return {"type": "reasoning.text", "text": text, "signature": seal, "format": "anthropic-claude-v1", **more}
+
+
+@pytest.mark.clause("W3", "D1")
+def test_a_seal_waits_for_the_end_of_its_text() -> None:
+    """What was held back when the seal came is of its block: a signature over less is refused with the next turn."""
+    client = write(
+        {"reasoning_content": "سلا", "reasoning_details": [detail("سلام", "s")]},
+        {"reasoning_content": "م"},
+        {"reasoning_content": "دوم", "reasoning_details": [detail("دوم!", "t")]},
+        {"reasoning_content": "!سوم"},
+        {"content": "آب"},
+    )
+
+    assert blocks(client) == [
+        {"type": "thinking", "thinking": "سلام", "signature": "s"},
+        {"type": "thinking", "thinking": "دوم!", "signature": "t"},
+        {"type": "thinking", "thinking": "سوم", "signature": ""},
+        {"type": "text", "text": "آب"},
+    ]
+
+
+def test_a_text_that_never_comes_keeps_no_seal() -> None:
+    """The next block, and the end of the answer, end it."""
+    client = write({"reasoning_content": "سل", "reasoning_details": [detail("سلام", "s")]}, {"content": "آب"})
+    assert blocks(client)[0] == {"type": "thinking", "thinking": "سل", "signature": "s"}
+    client = write({"reasoning_content": "سل", "reasoning_details": [detail("سلام", "s")]})
+    assert blocks(client) == [{"type": "thinking", "thinking": "سل", "signature": "s"}]
+
+
+def test_several_sealed_thoughts_at_once_are_several_blocks() -> None:
+    """A vendor that answers a stream with one body says all its reasoning in one delta, and in a body as well."""
+    said = {"reasoning_content": "یکبینسهدو", "reasoning_details": [detail("یک", "1"), detail("سه", "3")]}
+    told = [
+        {"type": "thinking", "thinking": "یک", "signature": "1"},
+        {"type": "thinking", "thinking": "بین", "signature": ""},
+        {"type": "thinking", "thinking": "سه", "signature": "3"},
+        {"type": "thinking", "thinking": "دو", "signature": ""},
+    ]
+
+    assert blocks(write(said)) == told
+    choice = {"index": 0, "message": {"role": "assistant", "content": None, **said}, "finish_reason": "stop"}
+    assert body_of(writer().body([choice], Usage(1, 2), None, OURS, {}))["content"] == told
+
+
+def test_reasoning_under_two_names_is_told_once() -> None:
+    """Also where their tails come one after the other."""
+    client = write({"reasoning_content": "a", "reasoning": "a"}, {"reasoning_content": "b"}, {"reasoning": "b"})
+    assert blocks(client) == [{"type": "thinking", "thinking": "ab", "signature": ""}]
+
+
+def test_a_body_in_an_array_is_that_body() -> None:
+    """Readers take it for one, so nothing of it may be lost."""
+    body = {"type": "message", "content": [{"type": "text", "text": "سلام"}], "stop_reason": "end_turn", "x": 1}
+    patched = writer().patch(
+        json.dumps([body]).encode(), {0: "stop"}, Usage(1, 2), None, OURS, lambda _index, text: text, "5eed"
+    )
+    assert json.loads(patched)["content"] == body["content"]
+    assert json.loads(patched)["x"] == 1
+
+
 @pytest.mark.parametrize(
     ("finish", "word", "native", "told"),
     [

@@ -130,3 +130,9 @@ def test_nothing_raises(values: list[object]) -> None:
         for parsed in (reader.read(data, None), reader.read(data, "error"), reader.read_body(data)):
             if isinstance(parsed, Chunk) and parsed.usage is not None:
                 reader.usage(parsed.usage)
+
+
+@pytest.mark.clause("L2")
+def test_usage_may_come_alone() -> None:
+    parsed = BaiduReader().read(b'{"usage":{"prompt_tokens":3,"total_tokens":7}}', None)
+    assert isinstance(parsed, Chunk) and parsed.usage == {"prompt_tokens": 3, "total_tokens": 7}

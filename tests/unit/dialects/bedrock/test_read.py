@@ -154,7 +154,7 @@ def test_usage_comes_last_and_leaves_the_cache_out() -> None:
     )
     assert BedrockReader().usage(usage) == Usage(2591, 57, 2048, 512)
     assert BedrockReader().usage({"inputTokens": 3, "outputTokens": 4}) == Usage(3, 4)
-    assert BedrockReader().usage({"inputTokens": "3", "outputTokens": None}) == Usage()
+    assert BedrockReader().usage({"inputTokens": "3", "outputTokens": None}) == Usage(3)
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------

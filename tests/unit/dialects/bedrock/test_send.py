@@ -27,12 +27,12 @@ from proxy.canon.request import (
 )
 from proxy.dialects.base import BadRequest, Losses
 from proxy.dialects.bedrock import VENDOR
-from proxy.dialects.bedrock.blocks import call_id
 from proxy.dialects.openai.parse import parse_chat
 from proxy.dialects.payload import encode_json
 from proxy.dialects.seals import ANTHROPIC, BEDROCK
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+NEW_CLAUDE = "global.anthropic.claude-opus-4-7-v1:0"
 NOVA = "eu.amazon.nova-2-lite-v1:0"
 GPT = "openai.gpt-oss-120b-1:0"
 PLAIN = "meta.llama3-3-70b-instruct-v1:0"
@@ -210,11 +210,17 @@ def test_results_may_show_pictures_and_files() -> None:
 
 
 def test_ids_of_other_vendors_are_made_to_fit() -> None:
-    """In letters and in length, the same each time, and two stay two."""
-    long = ["x" * 80 + "1", "x" * 80 + "2"]
-    assert call_id("tooluse_a.b:c-D") == "tooluse_a.b:c-D"
-    assert len({call_id(one) for one in long}) == 2
-    assert all(len(call_id(one)) == 64 for one in long)
+    """In letters and in length, each once, and each result has its call's."""
+    given = ["tooluse_a.b:c-D", "x" * 80 + "1", "x" * 80 + "2", "f", "f", "ид"]
+    calls = tuple(ToolCall(one, "clock", "{}") for one in given)
+    results = tuple(ToolResult(one, (Text("1"),)) for one in given)
+    body, _ = sent(canonical(Message("user", (Text("?"),)), Message("assistant", calls), Message("tool", results)))
+    told = body["messages"]
+    assert isinstance(told, list)
+    ids = [block["toolUse"]["toolUseId"] for block in told[1]["content"]]
+
+    assert (ids[0], len(ids[1]), len(set(ids))) == ("tooluse_a.b:c-D", 64, 6)
+    assert [block["toolResult"]["toolUseId"] for block in told[2]["content"]] == ids
 
 
 def test_pictures_and_files_are_bytes() -> None:
@@ -394,9 +400,9 @@ def test_no_tool_may_be_called() -> None:
 
 
 def test_one_call_at_a_time_cannot_be_asked_for() -> None:
-    """It is a loss, and none without tools."""
-    assert sent(chat(tools=[CLOCK], parallel_tool_calls=False))[1].real == ("parallel_tool_calls",)
-    assert sent(chat(parallel_tool_calls=False))[1].real == ()
+    """It is told, and nothing without tools."""
+    assert sent(chat(tools=[CLOCK], parallel_tool_calls=False))[1].all == ("parallel_tool_calls",)
+    assert sent(chat(parallel_tool_calls=False))[1].all == ()
 
 
 # ---- fields ----------------------------------------------------------------------------------------------------------
@@ -424,8 +430,8 @@ def test_what_converse_cannot_be_asked_is_a_loss() -> None:
     fields |= {"logit_bias": {"1": 1}, "response_format": {"type": "json_object"}, "reasoning_effort": "high"}
     _, losses = sent(chat(**fields, something="x", metadata={"a": "b"}), PLAIN)
 
-    assert set(losses.real) == {*fields, "something"}
-    assert set(losses.all) - set(losses.real) == {"metadata"}
+    assert set(losses.real) == {*fields, "something"} - {"reasoning_effort"}
+    assert set(losses.all) - set(losses.real) == {"metadata", "reasoning_effort"}
 
 
 def test_a_schema_is_told_as_text() -> None:
@@ -439,9 +445,10 @@ def test_a_schema_is_told_as_text() -> None:
             }
         )
     )
-    told = {"name": "town", "description": "d", "schema": '{"type":"object","properties":{"città":{"type":"string"}}}'}
+    closed = '{"type":"object","properties":{"città":{"type":"string"}},"additionalProperties":false}'
+    told = {"name": "town", "description": "d", "schema": closed}
     assert body["outputConfig"] == {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": told}}}
-    assert losses.all == ()
+    assert losses.all == ("response_format.schema",)
 
 
 @pytest.mark.parametrize(
@@ -453,14 +460,19 @@ def test_a_schema_is_told_as_text() -> None:
         (
             CLAUDE,
             {"reasoning_effort": "high", "max_tokens": 5000},
-            {"thinking": {"type": "enabled", "budget_tokens": 2500}},
+            {"thinking": {"type": "enabled", "budget_tokens": 3750}},
         ),
         (
             CLAUDE,
-            {"reasoning": {"max_tokens": 7000}, "max_tokens": 5000},
+            {"reasoning": {"max_tokens": 7000}, "max_tokens": 9000},
             {"thinking": {"type": "enabled", "budget_tokens": 7000}},
         ),
-        (CLAUDE, {"reasoning": {"enabled": True}}, {"thinking": {"type": "adaptive"}}),
+        (CLAUDE, {"reasoning": {"enabled": True}}, {"thinking": {"type": "enabled", "budget_tokens": 16384}}),
+        (
+            NEW_CLAUDE,
+            {"reasoning_effort": "high"},
+            {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "high"}},
+        ),
         (CLAUDE, {"reasoning_effort": "none"}, None),
         (NOVA, {"reasoning_effort": "max"}, {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}),
         (NOVA, {"reasoning_effort": "none"}, None),
@@ -474,9 +486,10 @@ def test_what_depends_on_the_model(model: str, fields: Mapping[str, object], tol
     assert losses.all == ()
 
 
-def test_no_room_to_think_is_a_loss() -> None:
+def test_no_room_to_think_is_told() -> None:
     """Claude wants 1,024 tokens at least, within the limit; a model that always thinks cannot be told not to."""
-    assert sent(chat(reasoning_effort="low", max_tokens=1500))[1].real == ("reasoning_effort",)
+    body, losses = sent(chat(reasoning_effort="low", max_tokens=1000))
+    assert (body.get("additionalModelRequestFields"), losses.all) == (None, ("reasoning_effort",))
     assert sent(chat(reasoning_effort="none"), GPT)[1].all == ("reasoning_effort",)
     assert sent(chat(reasoning_effort="none"), GPT)[1].real == ()
     assert sent(canonical(Message("user", (Text("?"),)), reasoning=Reasoning(summary="auto")))[1].all == ()
@@ -528,3 +541,75 @@ def test_the_models_id_stands_in_the_path(model: str, path: str) -> None:
     assert VENDOR.path(model, False, {}) == path
     assert VENDOR.path(model, True, {}) == f"{path}-stream"
     sent(chat(), model)
+
+
+# ---- what Converse, or Claude behind it, refuses ---------------------------------------------------------------------
+
+
+def test_the_user_speaks_first_and_last_where_the_model_wants_it() -> None:
+    """A greeting, and a prefix of the answer."""
+    hello = {"role": "assistant", "content": "Hej "}
+    body, losses = sent(chat(hello, user("?"), hello))
+    assert body["messages"] == [
+        {"role": "user", "content": [{"text": "."}]},
+        {"role": "assistant", "content": [{"text": "Hej "}]},
+        {"role": "user", "content": [{"text": "?"}]},
+        {"role": "assistant", "content": [{"text": "Hej"}]},
+    ]
+    assert (losses.real, losses.all) == ((), ("messages[0].role",))
+
+    body, losses = sent(chat(user("?"), hello), NEW_CLAUDE)
+    assert losses.real == ("messages[1].prefix",)
+    told = body["messages"]
+    assert isinstance(told, list) and told[-1] == {"role": "user", "content": [{"text": "."}]}
+
+
+def test_a_document_has_a_text_beside_it() -> None:
+    """Its name, where nothing was said."""
+    told, _ = messages_of(canonical(Message("user", (Document("application/pdf", PDF, name="रिपोर्ट a.pdf"),))))
+    assert isinstance(told, list)
+    assert told[0]["content"][1:] == [{"text": "a"}]
+
+
+def test_a_schema_is_always_an_objects() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {}}}}}
+    body, _ = sent(chat(tools=[tool]))
+    config = body["toolConfig"]
+    assert isinstance(config, dict)
+    assert config["tools"][0]["toolSpec"]["inputSchema"]["json"] == {"type": "object", "properties": {"x": {}}}
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "inference", "more", "real"),
+    [
+        (CLAUDE, {"temperature": 1.5}, {"temperature": 1}, None, ("temperature",)),
+        (PLAIN, {"temperature": 1.5}, {"temperature": 1}, None, ("temperature",)),
+        (CLAUDE, {"temperature": 0.5, "top_p": 0.5}, {"temperature": 0.5}, None, ("top_p",)),
+        (NEW_CLAUDE, {"temperature": 0.5, "top_k": 3}, None, None, ("temperature", "top_k")),
+        (
+            CLAUDE,
+            {"temperature": 0.5, "reasoning_effort": "low"},
+            {"maxTokens": 32000},
+            {"thinking": {"type": "enabled", "budget_tokens": 4096}},
+            ("temperature",),
+        ),
+        (CLAUDE, {"reasoning_effort": "low", "tools": [CLOCK], "tool_choice": "required"}, None, None, ()),
+    ],
+)
+def test_claude_takes_here_what_it_takes_everywhere(
+    model: str, fields: Mapping[str, object], inference: object, more: object, real: tuple[str, ...]
+) -> None:
+    """Sampling by generation, none of it beside thinking, no thinking beside a forced call, a limit beside a budget."""
+    body, losses = sent(chat(**fields), model)
+    assert (body.get("inferenceConfig"), body.get("additionalModelRequestFields")) == (inference, more)
+    assert losses.real == real
+
+
+def test_a_schema_that_claude_cannot_be_held_to_is_lost() -> None:
+    """Free keys; and older models know no schemas."""
+    for schema, model in (
+        ({"type": "object", "additionalProperties": {"type": "string"}}, CLAUDE),
+        ({"type": "object", "properties": {}}, "anthropic.claude-3-haiku-20240307-v1:0"),
+    ):
+        wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        assert sent(chat(response_format=wanted), model)[1].real == ("response_format",)

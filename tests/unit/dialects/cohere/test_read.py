@@ -10,7 +10,7 @@ from cohere.v2.types.v2chat_stream_response import V2ChatStreamResponse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.canon.chunk import Chunk, Delta, EndMark, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
+from proxy.canon.chunk import Chunk, Delta, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
 from proxy.canon.usage import Usage
 from proxy.dialects.cohere.read import CohereReader
 from proxy.stores.recordings import Recording
@@ -156,7 +156,7 @@ def test_an_answer_that_failed_says_so_at_its_end(delta: dict[str, object]) -> N
 @pytest.mark.parametrize(
     ("data", "event", "parsed"),
     [
-        (b"[DONE]", None, EndMark()),
+        (b"[DONE]", None, Heartbeat()),
         (
             b'{"message":"m","id":"x"}',
             None,

@@ -251,8 +251,8 @@ def test_what_cohere_cannot_be_asked_is_a_loss() -> None:
     """By the client's own names."""
     fields: dict[str, object] = {"min_p": 0.1, "n": 2, "top_logprobs": 3, "logit_bias": {"1": 1}, "something": "x"}
     _, losses = sent(chat(**fields, tools=[CLOCK], parallel_tool_calls=False, metadata={"a": "b"}))
-    assert set(losses.real) == {*fields, "parallel_tool_calls"}
-    assert losses.all[len(losses.real) :] == ("metadata",)
+    assert set(losses.real) == set(fields)
+    assert set(losses.all[len(losses.real) :]) == {"metadata", "parallel_tool_calls"}
 
 
 @pytest.mark.parametrize(
@@ -322,3 +322,11 @@ def test_how_much_to_think(fields: Mapping[str, object], told: object) -> None:
 def test_the_path_is_one() -> None:
     """Streamed or not: the body says which."""
     assert VENDOR.path("any/model", True, {}) == VENDOR.path("any/model", False, {}) == "/chat"
+
+
+def test_numbers_are_brought_within_what_cohere_takes() -> None:
+    """Penalties from 0 to 1, five stop sequences, 500 for k: each told by the client's name."""
+    body, losses = sent(chat(frequency_penalty=-1, presence_penalty=1.5, top_k=900, stop=list("abcdefg")))
+    told = {name: body[name] for name in ("frequency_penalty", "presence_penalty", "k", "stop_sequences")}
+    assert told == {"frequency_penalty": 0, "presence_penalty": 1, "k": 500, "stop_sequences": list("abcde")}
+    assert set(losses.real) == {"frequency_penalty", "presence_penalty", "top_k", "stop"}

@@ -6,12 +6,15 @@ import json
 
 import orjson
 import pytest
+from openai.types.chat import ChatCompletion
+from openai.types.completion_choice import Logprobs
 from openai.types.completion_create_params import CompletionCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from proxy.canon.chunk import Chunk, Delta, ErrorSeen
 from proxy.canon.request import Image, Message, Request, Text, Tool
 from proxy.dialects.base import BadRequest, Losses
+from proxy.dialects.completions.logprobs import to_chat, to_completions
 from proxy.dialects.completions.read import CompletionsReader
 from proxy.dialects.completions.request import parse_completions_request
 from proxy.dialects.completions.send import send_completions
@@ -22,6 +25,7 @@ from tests.support.pipelines import run
 from tests.support.strategies import END, encode, say
 
 STREAM = Asked(stream=True, usage=True, client="completions")
+PLAIN = Asked(stream=False, usage=True, client="completions")
 
 
 def parse(**fields: object) -> Request | BadRequest:
@@ -134,3 +138,95 @@ def test_the_reader_tells_errors_and_chunks_apart() -> None:
     chunk = reader.read(b'{"choices":[{"text":"a"},7,{"index":"x","text":5,"finish_reason":"stop"}]}', None)
     assert isinstance(chunk, Chunk)
     assert chunk.deltas == [Delta(0, {"content": "a"}), Delta(2, {}, finish="stop")]
+
+
+LOGPROBS = {
+    "tokens": ["گل", " سرخ"],
+    "token_logprobs": [-0.25, -1.5],
+    "top_logprobs": [{"گل": -0.25, "دل": -2.0}, {" سرخ": -1.5}],
+    "text_offset": [7, 9],
+}
+
+
+@pytest.mark.clause("W4")
+def test_log_probabilities_keep_their_grammar() -> None:
+    """A vendor's own come back as they were; a chat client finds those of chats."""
+    choice = {"index": 0, "text": "گل سرخ", "logprobs": LOGPROBS, "finish_reason": "stop"}
+    body = {"id": "cmpl-1", "object": "text_completion", "created": 5, "model": "base", "choices": [choice]}
+    reads = [b"data: " + encode(body) + b"\n\n", END]
+
+    own = json.loads(run(reads, STREAM, dialect="completions").client.split(b"\n\n")[0][6:])
+    assert own["choices"][0]["logprobs"] == LOGPROBS
+    plain = run([encode(body)], PLAIN, headers={"content-type": "application/json"}, dialect="completions")
+    assert json.loads(plain.client)["choices"][0]["logprobs"] == LOGPROBS
+
+    chats = run(reads, Asked(stream=False, client="chat"), dialect="completions")
+    told = ChatCompletion.model_validate_json(chats.client).choices[0].logprobs
+    assert told is not None and told.content is not None
+    assert [(one.token, one.logprob, len(one.top_logprobs)) for one in told.content] == [
+        ("گل", -0.25, 2),
+        (" سرخ", -1.5, 1),
+    ]
+    assert told.content[0].bytes == list("گل".encode())
+
+
+@pytest.mark.clause("W4")
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_chats_log_probabilities_are_told_in_lists(stream: bool) -> None:
+    """With offsets into the answer, over all of its events."""
+    entries = [
+        {"token": token, "logprob": -0.5, "bytes": None, "top_logprobs": [{"token": token, "logprob": -0.5}]}
+        for token in ("ab", "cde")
+    ]
+    reads = [
+        b"data: "
+        + encode(
+            {
+                **{"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"},
+                "choices": [{"index": 0, "delta": {"content": one["token"]}, "logprobs": {"content": [one]}}],
+            }
+        )
+        + b"\n\n"
+        for one in entries
+    ]
+    made = run([*reads, END], STREAM if stream else PLAIN)
+    bodies = [json.loads(line[6:]) for line in made.client.split(b"\n\n")[:2]] if stream else [json.loads(made.client)]
+    told = [Logprobs.model_validate(body["choices"][0]["logprobs"]) for body in bodies]
+
+    assert [one.tokens for one in told] == ([["ab"], ["cde"]] if stream else [["ab", "cde"]])
+    assert [one.text_offset for one in told] == ([[0], [2]] if stream else [[0, 2]])
+    assert told[0].top_logprobs is not None
+    assert told[0].top_logprobs[0] == {"ab": -0.5}
+
+
+def test_log_probabilities_of_any_form() -> None:
+    """What is of neither form stays as it is, lists may be short, and nothing raises."""
+    assert to_chat(None) is None
+    assert to_chat([1]) == to_completions([1], 0) == [1]
+    assert to_chat({"x": 1}) == to_completions({"x": 1}, 0) == {"x": 1}
+    short = to_chat({"tokens": ["a", 5], "token_logprobs": [-1.0], "top_logprobs": None, "more": 1})
+    assert to_completions(short, 3) == {
+        "more": 1,
+        "tokens": ["a", ""],
+        "token_logprobs": [-1.0, None],
+        "top_logprobs": None,
+        "text_offset": [3, 4],
+    }
+    assert to_completions({"content": [{}, 7, {"token": None}]}, 0) == {
+        "tokens": ["", ""],
+        "token_logprobs": [None, None],
+        "top_logprobs": None,
+        "text_offset": [0, 0],
+    }
+
+
+@pytest.mark.parametrize("said", [{"message": {"role": "assistant", "content": "گل"}}, {"delta": {"content": "گل"}}])
+def test_a_server_that_knows_only_chats_loses_no_text(said: dict[str, object]) -> None:
+    """Its plain answer at this API's address is told as this API's; so is one in an array."""
+    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    value: object = {**body, "choices": [{"index": 0, "finish_reason": "stop", **said}]}
+    for told in (value, [value]):
+        made = run([encode(told)], PLAIN, headers={"content-type": "application/json"}, dialect="completions")
+        choice = json.loads(made.client)["choices"][0]
+        assert choice["text"] == "گل"
+        assert not {"message", "delta"} & set(choice)

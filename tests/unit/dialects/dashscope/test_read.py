@@ -184,3 +184,16 @@ def test_both_modes_say_the_same(pieces: list[str]) -> None:
     wholes = ["".join(pieces[: count + 1]) for count in range(len(pieces))]
     if pieces:
         assert "".join(said(WHOLE, *wholes)) == "".join(said(INCREMENTS, *pieces)) == "".join(pieces)
+
+
+@pytest.mark.parametrize(("model", "is_whole"), [("qwen-mt-plus", True), ("qwen-mt-turbo", True), ("qwen-plus", False)])
+def test_translators_repeat_all_they_said(model: str, is_whole: bool) -> None:
+    """Whatever was asked of them."""
+    sent = {"model": model, "parameters": {"incremental_output": True}}
+    texts = ("I", "I didn", "I didn't") if is_whole else ("I", " didn", "'t")
+    assert "".join(said(sent, *texts)) == "I didn't"
+
+
+def test_success_is_no_error() -> None:
+    told = b'{"code":"Success","message":"","output":{"text":"x","finish_reason":"stop"}}'
+    assert isinstance(DashScopeReader({}).read(told, None), Chunk)

@@ -145,3 +145,49 @@ def test_a_stream_of_embeddings_is_refused() -> None:
     """Nobody has one."""
     refused = parse_embeddings_request(encode({"model": "m", "input": "x", "stream": True}))
     assert isinstance(refused, BadRequest) and refused.param == "stream"
+
+
+def test_vectors_stand_for_the_texts_that_they_are_of() -> None:
+    """A vendor that says which text each is of may answer in any order; places that make no order are not believed."""
+    rows = [{"text_index": i, "embedding": [float(i)]} for i in (2, 0, 1)]
+    assert answered("dashscope", {"output": {"embeddings": rows}})["data"] == [
+        {"object": "embedding", "index": i, "embedding": [float(i)]} for i in range(3)
+    ]
+    odd = [{**row, "text_index": 7} for row in rows]
+    data = answered("dashscope", {"output": {"embeddings": odd}})["data"]
+    assert isinstance(data, list)
+    assert [row["embedding"] for row in data] == [[2.0], [0.0], [1.0]]
+
+
+@pytest.mark.clause("W5")
+@pytest.mark.parametrize("hole", [None, [], {}, 7])
+def test_an_answer_that_lacks_a_vector_is_not_whole(hole: object) -> None:
+    """The vectors behind it would stand for other texts than their own."""
+    bodies: dict[str, object] = {
+        "openai": {"data": [{"embedding": [1.0]}, {"embedding": hole}, {"embedding": [3.0]}]},
+        "gemini": {"embeddings": [{"values": [1.0]}, {"values": hole}, {"values": [3.0]}]},
+        "cohere": {"embeddings": {"float": [[1.0], hole, [3.0]]}},
+        "ollama": {"embeddings": [[1.0], hole, [3.0]]},
+        "dashscope": {"output": {"embeddings": [{"embedding": [1.0]}, hole, {"embedding": [3.0]}]}},
+    }
+    for family, body in bodies.items():
+        assert answered(family, body)["error"]["code"] == "stream_cut"  # type: ignore[index]  # JSON
+
+
+def test_numbers_that_are_none_keep_their_place() -> None:
+    """A vector is as long as the vendor's, whatever stands in it, and nothing raises."""
+    vector = b'[0.5, null, "x", 1e999, -' + b"9" * 400 + b", 2]"
+    made = run(
+        [b'{"model": "nomic", "embeddings": [' + vector + b"]}"],
+        Asked(stream=False, client="embeddings", body={"encoding_format": "base64"}),
+        headers={"content-type": "application/json"},
+        dialect=EMBEDDINGS["ollama"].name,
+    )
+    told = array("f", base64.b64decode(json.loads(made.client)["data"][0]["embedding"])).tolist()
+    assert [str(number) for number in told] == ["0.5", "nan", "nan", "inf", "-inf", "2.0"]
+
+
+def test_a_body_in_an_array_is_that_body() -> None:
+    """Readers take it for one, so nothing of it may be lost; a model that was not named is the one asked for."""
+    told = answered("openai", [{**ANSWERS["openai"], "model": None, "x": 1}])
+    assert told == {**ANSWERS["openai"], "model": "model-asked-for", "x": 1}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.canon.chunk import Chunk, Delta, EndMark, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
+from proxy.canon.chunk import Chunk, Delta, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
 from proxy.canon.usage import Usage
 from proxy.dialects.gemini.read import GeminiReader
 from tests.support.strategies import ODD, encode
@@ -236,7 +236,7 @@ def test_a_plain_body_is_one_chunk() -> None:
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (b"[DONE]", EndMark),
+        (b"[DONE]", Heartbeat),
         (b"{}", Heartbeat),
         (b"null", Heartbeat),
         (b'{"candidates":', Malformed),
@@ -326,9 +326,42 @@ def test_no_traffic_raises(values: list[object], noise: bytes) -> None:
         ({"promptTokenCount": 7, "thoughtsTokenCount": 40, "totalTokenCount": 47}, Usage(7, 40, reasoning=40)),
         ({"promptTokenCount": 4, "totalTokenCount": 4}, Usage(4, 0)),
         ({"trafficType": "ON_DEMAND"}, Usage()),
-        ({"promptTokenCount": "9", "candidatesTokenCount": -1, "totalTokenCount": None}, Usage()),
+        ({"promptTokenCount": "9", "candidatesTokenCount": -1, "totalTokenCount": None}, Usage(9)),
     ],
 )
 def test_usage_is_read_into_our_vocabulary(vendor: dict[str, object], usage: Usage) -> None:
     """Thoughts are output, what tools put into the prompt is input, cached tokens are part of it."""
     assert GeminiReader().usage(vendor) == usage
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"candidates": [{"content": "متن"}]},
+        {"candidates": [{"content": {"parts": "متن"}}]},
+        {"candidates": [{"content": {"parts": {"text": "متن"}}}]},
+        {"candidates": {"content": {"parts": [{"text": "متن"}]}}},
+        [{"candidates": [{"content": {"parts": [{"text": "متن"}]}}]}],
+    ],
+)
+def test_text_is_found_where_lists_are_missing(value: object) -> None:
+    """Relays write one where many should be, and tear the array apart without taking its brackets away."""
+    parsed = read(value)
+    assert isinstance(parsed, Chunk) and parsed.deltas[0].texts == {"content": "متن"}
+
+
+def test_arguments_may_come_as_text() -> None:
+    (delta,) = deltas({"functionCall": {"name": "f", "args": '{"x":1}'}})
+    assert delta.tools is not None and delta.tools[0].arguments == '{"x":1}'
+
+
+@pytest.mark.clause("W5")
+def test_a_prompt_that_is_blocked_late_ends_the_answer() -> None:
+    """After some text it is an ending, before any an error."""
+    blocked = {"promptFeedback": {"blockReason": "OTHER"}, "usageMetadata": {"promptTokenCount": 4}}
+    reader = GeminiReader()
+    assert isinstance(read(blocked, reader), ErrorSeen)
+    deltas({"text": "سلام"}, reader=reader)
+    late = read(blocked, reader)
+    assert isinstance(late, Chunk) and [delta.finish for delta in late.deltas] == ["SAFETY"]
+    assert late.usage == {"promptTokenCount": 4}

@@ -22,6 +22,7 @@ from proxy.dialects.payload import encode_json
 
 Body = dict[str, Any]
 SECOND, THIRD = "gemini-2.5-flash", "gemini-3-pro-preview"
+PRO = "gemini-2.5-pro"
 
 
 def sent(request: Request, model: str = SECOND, ways: Mapping[str, str | None] | None = None) -> tuple[Body, list[str]]:
@@ -276,6 +277,7 @@ def test_cache_markers_are_hints_wherever_they_stand() -> None:
         model="m",
         messages=(
             Message("system", (Text(""), Text("be brief"))),
+            Message("user", (Text("?"),)),
             Message("assistant", (ToolCall("1", "f", "{}", cache=cache),)),
             Message("tool", (ToolResult("1", (), cache=cache), Text("odd")), at=2),
         ),
@@ -283,7 +285,7 @@ def test_cache_markers_are_hints_wherever_they_stand() -> None:
     )
     body, lost = sent(request)
     assert body["systemInstruction"] == {"parts": [{"text": "be brief"}]}
-    assert body["contents"][1]["parts"] == [{"functionResponse": {"id": "1", "name": "f", "response": {"output": ""}}}]
+    assert body["contents"][2]["parts"] == [{"functionResponse": {"id": "1", "name": "f", "response": {"output": ""}}}]
     assert lost == ["!messages[2].text", "cache_control"]
 
 
@@ -297,6 +299,7 @@ def test_seals_go_back_where_they_came_from() -> None:
     body, lost = sent(
         chat(
             [
+                {"role": "user", "content": "?"},
                 {
                     "role": "assistant",
                     "content": "گفتم",
@@ -308,12 +311,12 @@ def test_seals_go_back_where_they_came_from() -> None:
                         call("f", "1", extra_content={"google": {"thought_signature": "Y2FsbA=="}}),
                         call("g", "2"),
                     ],
-                }
+                },
             ]
         ),
         THIRD,
     )
-    assert body["contents"][0]["parts"] == [
+    assert body["contents"][1]["parts"] == [
         {"thought": True, "text": "想", "thoughtSignature": SEAL},
         {"text": "گفتم", "thoughtSignature": "dGV4dA=="},
         {"functionCall": {"id": "1", "name": "f", "args": {}}, "thoughtSignature": "Y2FsbA=="},
@@ -370,8 +373,10 @@ def test_a_seal_without_its_text_is_left_out() -> None:
 )
 def test_calls_without_a_seal_do_not_fail_newer_models(model: str, seals: list[str | None]) -> None:
     """A conversation that another vendor began: the first call of each turn says that it has none."""
-    body, _ = sent(of(Message("assistant", (ToolCall("1", "f", "{}"), ToolCall("2", "g", "no json")))), model)
-    parts = body["contents"][0]["parts"]
+    calls = Message("assistant", (ToolCall("1", "f", "{}"), ToolCall("2", "g", "no json")))
+    body, lost = sent(of(calls), model)
+    assert (body["contents"][0], lost) == ({"role": "user", "parts": [{"text": "."}]}, ["messages[0].role"])
+    parts = body["contents"][1]["parts"]
     assert [part.get("thoughtSignature") for part in parts] == seals
     assert parts[1]["functionCall"]["args"] == {"arguments": "no json"}
 
@@ -488,7 +493,17 @@ def test_tools_are_declared_with_their_own_schemas(choice: object, calling: obje
         (SECOND, {"reasoning_effort": "low"}, {"thinkingBudget": 4096, "includeThoughts": True}, []),
         (SECOND, {"reasoning_effort": "high"}, {"thinkingBudget": 24576, "includeThoughts": True}, []),
         (SECOND, {"reasoning_effort": "max"}, {"thinkingBudget": 24576, "includeThoughts": True}, ["reasoning_effort"]),
-        (SECOND, {"reasoning": {"max_tokens": 30000}}, {"thinkingBudget": 30000, "includeThoughts": True}, []),
+        (
+            SECOND,
+            {"reasoning": {"max_tokens": 30000}},
+            {"thinkingBudget": 24576, "includeThoughts": True},
+            ["reasoning_effort"],
+        ),
+        (PRO, {"reasoning": {"max_tokens": 30000}}, {"thinkingBudget": 30000, "includeThoughts": True}, []),
+        (PRO, {"reasoning_effort": "none"}, {"thinkingBudget": 128}, ["reasoning_effort"]),
+        ("gemini-2.5-flash-lite", {"reasoning_effort": "none"}, {"thinkingBudget": 0}, []),
+        ("gemini-2.0-flash", {"reasoning_effort": "high"}, None, ["reasoning_effort"]),
+        ("gemini-2.5-flash-image", {"reasoning_effort": "high"}, None, ["reasoning_effort"]),
         (SECOND, {"reasoning": {"enabled": True}}, {"thinkingBudget": -1, "includeThoughts": True}, []),
         (SECOND, {"reasoning": {"enabled": False}}, {"thinkingBudget": 0}, []),
         (THIRD, {"reasoning_effort": "low"}, {"thinkingLevel": "low", "includeThoughts": True}, []),
@@ -515,7 +530,7 @@ def test_thinking_is_a_budget_or_a_level(
 ) -> None:
     """As the model's generation takes it, never both, and told where it had to be brought near."""
     body, told = sent(asked(**fields), model)
-    assert body["generationConfig"] == {"thinkingConfig": thinking}
+    assert body.get("generationConfig", {}).get("thinkingConfig") == thinking
     assert told == lost
 
 
@@ -536,10 +551,10 @@ def test_every_field_that_is_lost_is_named() -> None:
     assert sorted(lost) == [
         "!logit_bias",
         "!min_p",
-        "!parallel_tool_calls",
         "!tools.web_search",
         "!web_search_options",
         "metadata",
+        "parallel_tool_calls",
         "response_format.description",
         "tools.strict",
         "user",
@@ -601,3 +616,11 @@ def test_the_model_and_the_way_of_answering_stand_in_the_path() -> None:
         assert vendor.path("models/gemini-2.5-flash", False, {}) == "/models/gemini-2.5-flash:generateContent"
         assert vendor.path("../x?y#z", False, {}) == "/models/..%2Fx%3Fy%23z:generateContent"
     assert [(vendor.name, vendor.key_header) for vendor in VENDORS] == [("gemini", "x-goog-api-key"), ("vertex", None)]
+
+
+def test_what_is_beyond_the_vendors_numbers_is_told() -> None:
+    """Five stop sequences, and seeds of 32 bits."""
+    body, lost = sent(asked(stop=list("abcdefg"), seed=2**40), SECOND)
+    assert body["generationConfig"] == {"stopSequences": list("abcde")}
+    assert sorted(lost) == ["!seed", "!stop"]
+    assert sent(asked(seed=-(2**31)), SECOND)[0]["generationConfig"] == {"seed": -(2**31)}

@@ -108,3 +108,8 @@ def test_nothing_raises(values: list[object]) -> None:
         for parsed in (reader.read(data, None), reader.read(data, "error"), reader.read_body(data)):
             if isinstance(parsed, Chunk) and parsed.usage is not None:
                 reader.usage(parsed.usage)
+
+
+@pytest.mark.parametrize("nothing", [None, {}, {"Msg": "", "Code": 0}, {"Msg": "", "Code": "0"}, {"Msg": None}])
+def test_an_error_that_says_nothing_is_none(nothing: object) -> None:
+    assert isinstance(read({"Choices": [{"Delta": {"Content": "好"}}], "ErrorMsg": nothing}), Chunk)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tencentcloud.hunyuan.v20230901.models import ChatCompletionsRequest  # type: ignore[import-untyped]  # it has none
 
-from proxy.canon.request import Document, Image, Message, Request
+from proxy.canon.request import Document, Image, Message, Request, Text
 from proxy.dialects.base import Losses
 from proxy.dialects.hunyuan import VENDOR
 from proxy.dialects.hunyuan.send import send_hunyuan
@@ -161,10 +161,9 @@ def test_what_cannot_be_said_is_reported() -> None:
             {"role": "assistant", "content": "ok", "reasoning_content": "想"},
         ],
     )
-    assert losses.real == (
-        *("messages[0].audio", "max_tokens", "top_k", "n", "parallel_tool_calls", "response_format"),
-    )
-    assert set(losses.all) - set(losses.real) == {"messages[0].name", "messages[1].thinking", "user"}
+    assert losses.real == (*("messages[0].audio", "max_tokens", "top_k", "n", "response_format"),)
+    hints = {"messages[0].name", "messages[1].thinking", "user", "parallel_tool_calls"}
+    assert set(losses.all) - set(losses.real) == hints
 
 
 def test_the_action_is_a_header_and_the_request_is_signed() -> None:
@@ -189,3 +188,30 @@ def test_documents_of_text_are_text_beside_a_picture() -> None:
         }
     ]
     assert losses.all == ("messages[3].document",)
+
+
+def test_speakers_take_turns_and_the_user_is_the_first() -> None:
+    """Words of the assistant before its calls are one message with them."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    losses = Losses()
+    body = sent(
+        losses,
+        messages=[
+            {"role": "assistant", "content": "我看看"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "1"},
+        ],
+    )
+    made = body["Messages"]
+    assert [message["Role"] for message in made] == ["user", "assistant", "tool"]
+    assert (made[1]["Content"], len(made[1]["ToolCalls"])) == ("我看看", 1)
+    assert losses.all == ("messages[0].role",)
+
+
+def test_a_limit_that_must_be_said_is_a_hint() -> None:
+    """Messages' clients cannot leave it out."""
+    for client, real in (("messages", ()), ("chat", ("max_tokens",))):
+        losses = Losses()
+        asked = Request(client=client, model="m", messages=(Message("user", (Text("?"),)),), max_tokens=9)
+        send_hunyuan(asked, "m", losses, {})
+        assert (losses.real, losses.all) == (real, ("max_tokens",))

@@ -119,3 +119,10 @@ def test_nothing_raises(value: object) -> None:
     parsed = reader.read_body(data)
     if isinstance(parsed, Chunk) and parsed.usage is not None:
         reader.usage(parsed.usage)
+
+
+def test_the_older_api_has_its_text_elsewhere() -> None:
+    """/api/generate, behind a base URL of somebody's own."""
+    parsed = OllamaReader().read('{"response":"سلام","thinking":"先","done":false}'.encode(), None)
+    assert isinstance(parsed, Chunk)
+    assert parsed.deltas[0].texts == {"content": "سلام", "reasoning_content": "先"}

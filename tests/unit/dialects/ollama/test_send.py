@@ -9,7 +9,7 @@ from ollama._types import ChatRequest, Message, Options
 
 from proxy.canon.request import Image, Request, Text, Thinking, ToolResult
 from proxy.canon.request import Message as Said
-from proxy.dialects.base import Losses
+from proxy.dialects.base import BadRequest, Losses
 from proxy.dialects.ollama import VENDOR
 from proxy.dialects.ollama.send import send_ollama
 from proxy.dialects.openai.parse import parse_chat
@@ -132,21 +132,25 @@ def test_json_as_the_answer(asked: object, format: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "think", "reported"),
+    ("model", "asked", "think", "reported"),
     [
-        ({"reasoning_effort": "none"}, False, ()),
-        ({"reasoning_effort": "low"}, "low", ()),
-        ({"reasoning_effort": "minimal"}, "low", ("reasoning_effort",)),
-        ({"reasoning_effort": "xhigh"}, "high", ("reasoning_effort",)),
-        ({"reasoning": {"max_tokens": 9000}}, "medium", ("reasoning_effort",)),
-        ({"enable_thinking": True}, True, ()),
-        ({"enable_thinking": False}, False, ()),
+        ("gpt-oss:20b", {"reasoning_effort": "none"}, False, ()),
+        ("gpt-oss:20b", {"reasoning_effort": "low"}, "low", ()),
+        ("gpt-oss:20b", {"reasoning_effort": "minimal"}, "low", ("reasoning_effort",)),
+        ("gpt-oss:20b", {"reasoning_effort": "xhigh"}, "high", ("reasoning_effort",)),
+        ("gpt-oss:20b", {"reasoning": {"max_tokens": 9000}}, "medium", ("reasoning_effort",)),
+        ("qwen3:8b", {"enable_thinking": False}, False, ()),
+        ("qwen3:8b", {"enable_thinking": True}, None, ()),
+        ("llama3.2", {"reasoning_effort": "high"}, None, ("reasoning_effort",)),
+        ("llama3.2", {"reasoning": {"max_tokens": 9000}}, None, ("reasoning_effort",)),
     ],
 )
-def test_how_much_to_think(asked: dict[str, object], think: object, reported: tuple[str, ...]) -> None:
-    """Three words or yes and no; what comes only near to what was asked is reported."""
+def test_how_much_to_think(model: str, asked: dict[str, object], think: object, reported: tuple[str, ...]) -> None:
+    """Three words or no; a model that cannot think refuses to be told that it should, and others do so unasked."""
     losses = Losses()
-    assert sent(losses, **asked)["think"] == think
+    request = parse_chat({"model": "m", "messages": [{"role": "user", "content": "?"}], **asked})
+    assert not isinstance(request, BadRequest)
+    assert send_ollama(request, model, losses, {}).get("think") == think
     assert (losses.real, losses.all) == ((), reported)
 
 
@@ -180,10 +184,18 @@ def test_what_cannot_be_said_is_reported() -> None:
             {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}]},
         ],
     )
-    assert losses.real == (
-        *("messages[0].image", "messages[1].audio", "n", "logit_bias", "tools.custom", "parallel_tool_calls"),
-    )
-    assert losses.all == (*losses.real, "messages[0].name", "user")
+    assert losses.real == (*("messages[0].image", "messages[1].audio", "n", "logit_bias", "tools.custom"),)
+    assert losses.all == (*losses.real, "messages[0].name", "user", "parallel_tool_calls")
+
+
+def test_the_clients_own_options_pass() -> None:
+    """Under Ollama's own names: its window above all, which is small unless it is asked for."""
+    own = {"options": {"num_ctx": 32768, "mirostat": 1}, "keep_alive": "5m", "temperature": 0.5}
+    losses = Losses()
+    made = sent(losses, **own)
+    assert made["options"] == {"temperature": 0.5, "num_ctx": 32768, "mirostat": 1}
+    assert (made["keep_alive"], losses.all) == ("5m", ())
+    assert sent(losses, num_ctx=9)["options"] == {"num_ctx": 9}
 
 
 def test_a_foreign_seal_is_left_out() -> None:

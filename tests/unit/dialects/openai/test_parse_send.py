@@ -70,7 +70,13 @@ def test_any_request_goes_there_and_back(request: Request) -> None:
     assert losses.all == ()
 
     def said(one: Request) -> list[tuple[str, object]]:
-        return [(message.role, part) for message in one.messages for part in message.parts]
+        return [(message.role, part) for message in one.messages for part in joined(message)]
+
+    def joined(message: Message) -> tuple[object, ...]:
+        # Nothing but text is one text.
+        parts = tuple(map(as_sent, message.parts))
+        texts = [part.text for part in parts if isinstance(part, Text)]
+        return (Text("\n".join(texts)),) if message.role == "user" and len(texts) == len(parts) else parts
 
     def as_sent(part: object) -> object:
         # A document that is text becomes text here; what a result is called is known from its call.
@@ -78,7 +84,7 @@ def test_any_request_goes_there_and_back(request: Request) -> None:
             return Text(part.text)
         return replace(part, parts=tuple(part.parts)) if isinstance(part, ToolResult) else part
 
-    assert said(again) == [(role, as_sent(part)) for role, part in said(request)]
+    assert said(again) == said(request)
     same = {name: getattr(request, name) for name in ("tools", "max_tokens", "temperature", "stop", "seed", "format")}
     assert {name: getattr(again, name) for name in same} == same
 
@@ -239,3 +245,20 @@ def test_what_this_family_cannot_say_is_named() -> None:
     assert sent[1]["tool_calls"][0]["function"]["arguments"] == "{}"
     assert sent[2] == {"role": "tool", "tool_call_id": "1", "content": "Error: 杯"}
     assert sent[3]["role"] == "user" and sent[3]["content"][1]["image_url"]["url"] == "data:image/png;base64,AAAA"
+
+
+@pytest.mark.clause("D1")
+def test_ids_of_calls_are_made_as_the_vendor_wants_them() -> None:
+    """Mistral takes nine letters or digits: its own stay, others are made anew, the same for a call and its result."""
+    calls = (ToolCall("toolu_01A", "f", "{}"), ToolCall("abcDEF123", "f", "{}"))
+    results = (ToolResult("toolu_01A", (Text("一"),), "f"), ToolResult("abcDEF123", (Text("二"),), "f"))
+    request = Request(
+        client="messages",
+        model="m",
+        messages=(Message("user", (Text("q"),)), Message("assistant", calls), Message("tool", results)),
+    )
+    messages = send_chat(request, "m", Losses(), {"call_ids": "[A-Za-z0-9]{9}"})["messages"]
+    assert isinstance(messages, list)
+    made, kept = (call["id"] for call in messages[1]["tool_calls"])
+    assert len(made) == 9 and made.isalnum() and kept == "abcDEF123"
+    assert [message["tool_call_id"] for message in messages[2:]] == [made, kept]

@@ -113,7 +113,7 @@ def test_usage_stands_in_a_chunk_of_its_own() -> None:
 def test_usage_is_told_in_openais_terms(vendor: dict[str, object], told: dict[str, object]) -> None:
     """Reasoning inside completion, a total always, ours where the vendor gave no count; the rest as it said it."""
     before = dict(vendor)
-    assert own_usage(vendor, Count(70, 80)) == {**vendor, **told}
+    assert own_usage(read_usage(vendor), vendor, Count(70, 80)) == {**vendor, **told}
     assert vendor == before, "the row keeps it verbatim"
 
 

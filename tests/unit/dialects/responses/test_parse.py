@@ -150,15 +150,8 @@ def test_lenient_where_the_vendor_is() -> None:
         (Text("سلام"), Native("responses", "hologram", {"type": "hologram"})),
         (ToolCall("fc_1", "f", '{"گ":1}'),),
         (
-            Native(
-                "responses",
-                "function_call_output",
-                {
-                    "type": "function_call_output",
-                    "call_id": "fc_1",
-                    "output": [{"type": "input_image", "file_id": "file-1"}],
-                },
-            ),
+            ToolResult("fc_1", (), "f"),
+            Native("responses", "input_image", {"type": "input_image", "file_id": "file-1"}),
         ),
     ]
     assert request.extra == {"text.format": {"type": "grammar", "syntax": "lark"}}
@@ -313,3 +306,13 @@ def test_a_body_that_is_no_json_is_refused() -> None:
 
     assert isinstance(refused, BadRequest)
     assert CLIENT.error_body({"code": refused.code}) == {"error": {"code": "invalid_json"}}
+
+
+def test_outputs_stand_beside_their_calls() -> None:
+    """This API takes them anywhere behind; no other does."""
+    made = messages(
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"role": "user", "content": "صبر کن"},
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+    )
+    assert [message.role for message in made] == ["assistant", "tool", "user"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.canon.chunk import Chunk, EndMark, ErrorSeen, Heartbeat, Malformed, Parsed
+from proxy.canon.chunk import Chunk, ErrorSeen, Heartbeat, Malformed, Parsed
 from proxy.canon.usage import Usage
 from proxy.dialects.responses.read import ResponsesReader
 from proxy.dialects.seals import ANTHROPIC, RESPONSES
@@ -330,7 +330,7 @@ def test_signs_of_life_and_marks() -> None:
     reader = ResponsesReader()
 
     assert isinstance(reader.read(b'{"type":"keepalive","sequence_number":4}', "keepalive"), Heartbeat)
-    assert isinstance(reader.read(b"[DONE]", None), EndMark)
+    assert isinstance(reader.read(b"[DONE]", None), Heartbeat)
     assert isinstance(reader.read(b"overloaded", None), Malformed)
     assert said(reader.read(b'{"type":"response.in_progress","response":{}}', None)) == []
 
@@ -340,6 +340,51 @@ def test_an_event_is_known_by_its_name_too() -> None:
     parsed = ResponsesReader().read(b'{"output_index":0,"delta":"ok"}', "response.output_text.delta")
 
     assert said(parsed) == [("content", "ok")]
+
+
+def test_events_without_any_place_belong_to_what_was_spoken_of_last() -> None:
+    """Some relays leave `output_index` and `item_id` out: nothing may be said twice then."""
+    item = {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "سلام"}]}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": ""}
+    reader = ResponsesReader()
+    texts, arguments = "", ""
+    for value in (
+        {"type": "response.output_item.added", "item": {"type": "reasoning", "id": "rs_1", "summary": []}},
+        {"type": "response.output_item.added", "item": {**item, "content": []}},
+        {"type": "response.output_text.delta", "delta": "سلام"},
+        {"type": "response.output_text.done", "text": "سلام"},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.output_item.added", "item": call},
+        {"type": "response.function_call_arguments.delta", "delta": "{}"},
+        {"type": "response.function_call_arguments.done", "arguments": "{}"},
+        {"type": "response.output_item.done", "item": {**call, "arguments": "{}"}},
+    ):
+        parsed = reader.read(json.dumps(value).encode(), None)
+        for delta in parsed.deltas if isinstance(parsed, Chunk) else ():
+            texts += delta.texts.get("content", "")
+            arguments += "".join(fragment.arguments for fragment in delta.tools or ())
+    assert (texts, arguments) == ("سلام", "{}")
+
+
+@pytest.mark.clause("W5")
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_promise_is_an_answer_to_those_alone_who_asked_for_one(status: str) -> None:
+    """A response that is still being made has no end, and must not look like an empty answer."""
+    body = json.dumps(response(status, usage=None)).encode()
+    assert isinstance(ResponsesReader({"model": "m"}).read_body(body), Heartbeat)
+    assert isinstance(ResponsesReader({"model": "m", "background": True}).read_body(body), Chunk)
+
+
+@pytest.mark.clause("L2")
+def test_a_response_that_failed_says_what_it_cost() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4}
+    failed = response("failed", usage=usage, error={"code": "server_error", "message": "x"})
+    for parsed in (
+        ResponsesReader().read_body(json.dumps(failed).encode()),
+        ResponsesReader().read(json.dumps({"type": "response.failed", "response": failed}).encode(), None),
+    ):
+        assert isinstance(parsed, ErrorSeen) and parsed.chunk is not None
+        assert (parsed.chunk.usage, parsed.chunk.deltas) == (usage, [])
 
 
 def test_a_plain_body() -> None:

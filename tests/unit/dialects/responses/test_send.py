@@ -91,7 +91,7 @@ def test_the_systems_first_message_is_the_instructions() -> None:
     )
 
     assert body["instructions"] == "کوتاه\nو روشن"
-    assert body["input"] == [{"role": "system", "content": "简短"}, {"role": "developer", "content": "लघु"}]
+    assert body["input"] == [{"role": "system", "content": "简短"}, {"role": "system", "content": "लघु"}]
 
 
 def test_what_the_user_shows() -> None:
@@ -214,14 +214,11 @@ def test_what_has_no_place_here_is_told() -> None:
 
     assert made[:2] == [
         {"role": "user", "content": [{"type": "input_text", "text": "گوش کن"}]},
-        {"role": "user", "content": []},
+        {"role": "user", "content": ""},
     ]
     assert losses == (
-        "messages[0].name",
-        "messages[0].audio",
-        "messages[1].document",
-        "messages[1].container_upload",
-        "messages[2].thought_signature",
+        *("messages[0].audio", "messages[1].document", "messages[1].container_upload"),
+        *("messages[0].name", "messages[2].thought_signature"),
     )
 
 
@@ -349,9 +346,10 @@ def test_a_vendors_own_names() -> None:
     _, more = sent(asked, {"reasoning_effort": None, "include": None})
 
     assert body["reasoning"] == {"effort": "low"}
-    assert body["max_output_tokens"] == 5
-    assert (losses.real, losses.all) == (("temperature",), ("temperature", "user"))
-    assert more.real == ("reasoning_effort",)
+    assert body["max_output_tokens"] == 16  # the least that can be asked for
+    assert losses.real == ("temperature",)
+    assert set(losses.all) == {"temperature", "user", "max_tokens"}
+    assert (more.real, more.all) == ((), ("reasoning_effort", "max_tokens"))
 
 
 def test_a_chat_request_as_it_comes() -> None:
@@ -451,3 +449,20 @@ def test_there_and_back_says_the_same() -> None:
     assert isinstance(before, list)
     assert made == {**body, "input": [single if item.get("call_id") and "output" in item else item for item in before]}
     assert losses.all == ()
+
+
+def test_a_short_limit_a_long_user_and_a_long_id_are_made_to_fit() -> None:
+    """Each has a bound here that no other family has."""
+    long = "toolu_" + "x" * 90
+    asked = request(
+        said("assistant", ToolCall(long, "f", "{}")),
+        said("tool", ToolResult(long, (Text("1"),))),
+        max_tokens=1,
+        user="u" * 150,
+    )
+    body, losses = sent(asked)
+    calls = body["input"]
+    assert isinstance(calls, list) and isinstance(body["user"], str)
+    assert (body["max_output_tokens"], len(body["user"]), len(calls[0]["call_id"])) == (16, 64, 64)
+    assert calls[0]["call_id"] == calls[1]["call_id"]
+    assert (losses.real, losses.all) == ((), ("max_tokens", "user"))

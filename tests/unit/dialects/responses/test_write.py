@@ -51,9 +51,19 @@ def call(index: int, arguments: str = "", name: str = "", identity: str = "") ->
     return {"tool_calls": [{"index": index, **begin, "function": function}]}
 
 
-def native(*events: tuple[str, Mapping[str, object]], **changes: object) -> Transcript:
+def native(*events: tuple[str, Mapping[str, object]], stream: bool = True, **changes: object) -> Transcript:
     """From a vendor of the same family, without any tail being held."""
-    return run(vendor(*events), asked(), vendor="openai", dialect="responses", boundary=Boundary.SCALAR, **changes)  # type: ignore[arg-type]  # as `run`
+    how = {"vendor": "openai", "dialect": "responses", "boundary": Boundary.SCALAR, **changes}
+    return run(vendor(*events), asked(stream=stream), **how)  # type: ignore[arg-type]  # as `run`
+
+
+def whole_output(made: Transcript) -> list[Any]:
+    """The items of a response, streamed or not."""
+    if made.head.content_type.startswith("text/event-stream"):
+        return output_of(made)
+    output = made.body["output"]
+    assert isinstance(output, list)
+    return output
 
 
 @pytest.mark.clause("W4", "W5", "D2")
@@ -191,6 +201,44 @@ def test_a_text_that_was_held_back_joins_the_item_of_its_seal() -> None:
     output = output_of(made)
     assert [item["type"] for item in output] == ["reasoning", "message"]
     assert output[0]["summary"] == [{"type": "summary_text", "text": "فکر کن"}]
+
+
+def test_several_sealed_thoughts_at_once_are_several_items() -> None:
+    """Each seal keeps its own text, in a stream and in a body, and a text without a seal is not lost."""
+    thoughts = [("یک", "A"), ("بین", None), ("سه", "B")]
+    details = [
+        {"type": "reasoning.text", "text": text, "signature": seal, "format": ANTHROPIC}
+        for text, seal in thoughts
+        if seal is not None
+    ]
+    message = {"reasoning_content": "یکبینسه", "reasoning_details": details, "content": "آب"}
+    for stream in (True, False):
+        made = run([chat(message, "stop"), b"data: [DONE]\n\n"], asked(stream=stream))
+        items = [item for item in whole_output(made) if item["type"] == "reasoning"]
+        assert [(item["summary"][0]["text"], item.get("encrypted_content")) for item in items] == [
+            (text, seal and f"{ANTHROPIC}#signature:{seal}") for text, seal in thoughts
+        ]
+
+
+@pytest.mark.clause("D2")
+def test_a_vendors_stream_as_a_body_has_no_empty_items() -> None:
+    """Vendors stream what was asked for plainly: what began its items in the stream begins none in the body."""
+    item = {"type": "reasoning", "id": "rs_1", "summary": []}
+    made = native(
+        ("response.created", {"response": response()}),
+        ("response.output_item.added", {"output_index": 0, "item": item}),
+        ("response.reasoning_summary_part.added", {"output_index": 0, "item_id": "rs_1", "summary_index": 0}),
+        ("response.reasoning_summary_text.delta", {"output_index": 0, "item_id": "rs_1", "delta": "فکر"}),
+        ("response.output_item.done", {"output_index": 0, "item": {**item, "encrypted_content": "gAAA"}}),
+        ("response.output_text.delta", {"output_index": 1, "item_id": "msg_1", "delta": "آب"}),
+        ("response.completed", {"response": response("completed")}),
+        stream=False,
+    )
+
+    thought, message = whole_output(made)
+    assert (thought["id"], thought["encrypted_content"]) == ("rs_1", "gAAA")
+    assert thought["summary"] == [{"type": "summary_text", "text": "فکر"}]
+    assert message["type"] == "message"
 
 
 def test_two_sealed_thoughts_are_two_items() -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.canon.request import Reasoning
-from proxy.dialects.anthropic.models import Model
 from proxy.dialects.base import Losses
+from proxy.dialects.claude.models import Model
 from proxy.dialects.effort import budget_of, effort_of
 
 _NAME = "reasoning_effort"
@@ -43,13 +43,13 @@ def thinking_of(reasoning: Reasoning | None, at: Situation, losses: Losses) -> d
     if effort_of(reasoning) == "none":
         return _switched_off(at, losses)
     if at.is_forced:
-        losses.add(_NAME)
+        losses.hint(_NAME)
         return _off(at)
     if at.form == "adaptive":
         return _adaptive(reasoning, at, losses)
     if at.form == "budget":
         return _budgeted(reasoning, at, losses)
-    losses.add(_NAME)
+    losses.hint(_NAME)
     return {}
 
 
@@ -87,4 +87,6 @@ def _budgeted(reasoning: Reasoning, at: Situation, losses: Losses) -> dict[str, 
     if budget >= at.max_tokens or not at.may_begin:
         losses.hint(_NAME)
         return {}
+    if budget != (reasoning.budget or budget):
+        losses.hint(_NAME)
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}

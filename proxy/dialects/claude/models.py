@@ -61,6 +61,11 @@ class Model:
         return self.version is None or self.version >= (4, 1)
 
     @property
+    def takes_prefix(self) -> bool:
+        """A conversation that ends with the beginning of its answer."""
+        return self.version is None or self.version < (4, 6)
+
+    @property
     def max_tokens(self) -> int:
         """What is asked for where the client sets no limit, since this API demands one: what every model of the
         generation can give. Chat completions without a limit mean "as long as it takes"."""

@@ -1,0 +1,1 @@
+"""What Anthropic's models take, whichever API they are asked through: its own, or a cloud's."""
