@@ -717,7 +717,11 @@ def _safe_cut(data: bytes, start: int, at_boundary: bool, marks: tuple[bytes, ..
     """How far from `start` there is no end mark, or to the end of the line if it may be in this one."""
     if at_boundary:
         plain = data.lower()  # relays write it as they like
-        mark = min((at for mark in marks if (at := plain.find(mark, start)) >= 0), default=-1)
+        mark = -1
+        for word in marks:  # a generator would cost more than all the rest of this
+            at = plain.find(word, start)
+            if at >= 0 and (mark < 0 or at < mark):
+                mark = at
         if mark < 0:
             return len(data)
         if (before := data.rfind(b"\n", start, mark) + 1) > start:

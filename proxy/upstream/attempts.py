@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from yarl import URL
@@ -249,6 +250,7 @@ def dialect_for(request: ClientRequest, usual: VendorDialect) -> VendorDialect |
     return EMBEDDINGS.get(usual.name) if request.client == "embeddings" else usual
 
 
+@lru_cache(maxsize=1024)  # most upstreams have two addresses; making one takes as long as parsing a small request
 def address(base: URL, path: str) -> URL:
     """The base URL with a dialect's path behind its own, and both their queries."""
     target = URL(path, encoded=True)
