@@ -10,6 +10,7 @@ from proxy.dialects.errors import error_of
 from proxy.dialects.payload import encode_json
 from proxy.dialects.registry import CLIENT_DIALECTS
 from proxy.pipeline.stream import error_head
+from proxy.server.identity import told_ids
 from proxy.upstream.attempts import Caller
 
 _CHAT = CLIENT_DIALECTS["chat"]
@@ -20,10 +21,10 @@ def refusal(verdict: Verdict, caller: Caller, param: str | None = None, dialect:
     error = error_of(verdict, trace_id=caller.trace_id, upstream=None, param=param)
     body = encode_json(dialect.error_body(error))
     head = error_head(verdict)
-    headers = {"content-type": head.content_type, "server": "sluice", "x-trace-id": caller.trace_id, **head.headers}
+    headers = {"content-type": head.content_type, "server": "sluice", **told_ids(caller), **head.headers}
     return web.Response(status=head.status, headers=headers, body=body)
 
 
 def json_answer(value: object, caller: Caller) -> web.Response:
-    headers = {"content-type": "application/json", "server": "sluice", "x-trace-id": caller.trace_id}
+    headers = {"content-type": "application/json", "server": "sluice", **told_ids(caller)}
     return web.Response(body=encode_json(value), headers=headers)

@@ -12,6 +12,8 @@ from collections.abc import Coroutine
 from aiohttp import web
 
 from proxy.pipeline import Head
+from proxy.server.identity import told_ids
+from proxy.upstream.attempts import Caller
 
 # Buffering proxies in front of us would hold events back (nginx reads the first, caches the second).
 _STREAM_HEADERS = {"server": "sluice", "cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -20,9 +22,9 @@ _STREAM_HEADERS = {"server": "sluice", "cache-control": "no-cache", "x-accel-buf
 class HttpClient:
     """`response` is what the handler returns in the end."""
 
-    def __init__(self, request: web.Request, trace_id: str) -> None:
+    def __init__(self, request: web.Request, caller: Caller) -> None:
         self._request = request
-        self._trace_id = trace_id
+        self._ids = told_ids(caller)
         self._stream: web.StreamResponse | None = None
         self.response: web.StreamResponse | None = None
 
@@ -33,7 +35,7 @@ class HttpClient:
         _run_now(self._prepared(head).prepare(self._request))
 
     def _prepared(self, head: Head) -> web.StreamResponse:
-        headers = {"content-type": head.content_type, "x-trace-id": self._trace_id, **_STREAM_HEADERS, **head.headers}
+        headers = {"content-type": head.content_type, **self._ids, **_STREAM_HEADERS, **head.headers}
         self._stream = self.response = web.StreamResponse(status=head.status, headers=headers)
         return self._stream
 
@@ -55,8 +57,7 @@ class HttpClient:
         await self._stream.write_eof(data)
 
     def answer(self, head: Head, body: bytes) -> None:
-        trace = {"server": "sluice", "x-trace-id": self._trace_id}
-        headers = {"content-type": head.content_type, **trace, **head.headers}
+        headers = {"content-type": head.content_type, "server": "sluice", **self._ids, **head.headers}
         self.response = web.Response(status=head.status, headers=headers, body=body)
 
 

@@ -94,7 +94,7 @@ class Routes:
         target = self._attempts.route(parsed.model)
         if target is None:
             return refusal(_no_model(parsed.model), caller, "model", dialect)
-        client = HttpClient(request, caller.trace_id)
+        client = HttpClient(request, caller)
         refused = await self._attempts.run(parsed, target, caller, client)
         if isinstance(refused, BadRequest):
             return _bad(refused, caller, dialect)

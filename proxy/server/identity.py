@@ -37,6 +37,11 @@ class Keys:
         return self._tenants.get(hashlib.sha256(key.strip().encode(errors="surrogateescape")).hexdigest())
 
 
+def told_ids(caller: Caller) -> dict[str, str]:
+    """The ids of a request as headers of its answer: ours, and where OpenAI's and Anthropic's SDKs look for one."""
+    return {"x-trace-id": caller.trace_id, "x-request-id": caller.request_id, "request-id": caller.request_id}
+
+
 def identify(headers: Mapping[str, str], tenant: str) -> Caller:
     """Ids are the caller's own where they are well-formed, else new ones. `headers` are lower case."""
     asked = headers.get("x-request-id", "")

@@ -43,7 +43,7 @@ VENDORS = [
     ("access-control-allow-origin", "*"),
     ("x-trace-id", "the-vendors"),
 ]
-OURS = {"content-type", "x-trace-id", "date", "server"}
+OURS = {"content-type", "x-trace-id", "x-request-id", "request-id", "date", "server"}
 
 
 def said(*, stream: bool) -> Play:

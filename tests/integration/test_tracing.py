@@ -47,6 +47,8 @@ async def test_the_callers_ids_are_kept(tmp_path: Path) -> None:
     for (sent, trace_id, request_id), reply, row, hit in zip(CASES * 2, good + bad, rows, upstream.hits, strict=True):
         assert reply.headers["x-trace-id"] == row["trace_id"]
         assert hit.headers["x-request-id"] == row["request_id"]
+        # Where OpenAI's SDKs look, and Anthropic's.
+        assert reply.headers["x-request-id"] == reply.headers["request-id"] == row["request_id"]
         assert hit.headers.get("traceparent") == (PARENT if trace_id == TRACE else None)
         assert is_wanted(trace_id, row["trace_id"]), sent
         assert is_wanted(request_id, row["request_id"]), sent
