@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 
 from proxy.canon.ending import Ending, Stop
-from proxy.dialects.registry import CLIENT_DIALECTS
+from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.pipeline import Asked
 from proxy.stores.recordings import Recording
 from tests.support.decoders import DECODERS, Said
-from tests.support.pipelines import Transcript, play, recordings, run
+from tests.support.pipelines import Transcript, play, recordings, run, shipped_rules
 
 #: Embeddings are no conversation.
 CLIENTS: Final = sorted(set(CLIENT_DIALECTS) - {"embeddings"})
@@ -176,3 +176,33 @@ def test_what_is_booked_as_delivered_is_what_was_written(recording: Recording, c
     if client == "completions" and facts.ending is Ending.COMPLETED:
         said = DECODERS[client](transcript.client, stream)
         assert "".join(facts.delivered) == said.text
+
+
+def kinds_of(dialect: str) -> set[str]:
+    """What the recordings of a vendor dialect are about."""
+    found: set[str] = set()
+    for recording in recordings():
+        if (recording.dialect or shipped_rules().vendors[recording.vendor].dialect) != dialect:
+            continue
+        ending = recording.expect.get("ending")
+        found |= {"calls"} if recording.expect.get("tool_calls") else set()
+        found |= {"reasoning"} if recording.expect.get("reasoning") else set()
+        found |= {"plain body"} if not recording.asks_stream and ending == "completed" else {str(ending)}
+        found |= {"cut letters"} if any(_ends_in_a_letter(read.data) for read in recording.reads[:-1]) else set()
+    return found
+
+
+def _ends_in_a_letter(data: bytes) -> bool:
+    """Do these bytes stop inside a character?"""
+    return "\ufffd" in data.decode("utf-8", "replace")[-1:] and b"\xef\xbf\xbd" not in data[-3:]
+
+
+@pytest.mark.parametrize("dialect", [name for name in VENDOR_DIALECTS if not name.endswith(".embeddings")])
+def test_every_vendor_dialect_has_recordings_of_every_kind(dialect: str) -> None:
+    """So that the tests above hold something for it: whole, cut, an error midway, letters cut, a plain body, calls."""
+    wanted = {"completed", "stream_cut", "vendor_error", "cut letters", "plain body", "calls"}
+    if dialect in ("completions",):
+        wanted -= {"calls"}
+    if dialect == "vertex":
+        wanted -= {"plain body"}  # its payloads are Gemini's
+    assert wanted <= kinds_of(dialect)

@@ -38,7 +38,7 @@ from tests.support.recorded import (
 ANSWERS: Final = answers()  # read here, where no loop waits
 FAILURES: Final = failures()
 #: A plain streamed answer of every dialect.
-PLAIN: Final = ("plain", "pro-plain", "responses-plain")
+PLAIN: Final = ("plain", "completions-plain", "pro-plain", "responses-plain")
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "سلام"}]
 TOOLS: list[ChatCompletionToolParam] = [
     {
