@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
-from pathlib import Path
+from base64 import b64encode
 
 import pytest
 from botocore.eventstream import EventStream  # type: ignore[import-untyped]  # it has no types
@@ -17,10 +15,8 @@ from hypothesis import strategies as st
 from proxy.canon.chunk import Chunk, Delta, ErrorSeen, Heartbeat, Malformed, Parsed, ToolFragment
 from proxy.canon.usage import Usage
 from proxy.dialects.bedrock.read import BedrockReader
-from proxy.pipeline import Asked
 from proxy.stores.recordings import Recording
-from tests.support.joined import joined, messages
-from tests.support.pipelines import PLAIN, STREAM, play, recordings, run
+from tests.support.pipelines import PLAIN, play, recordings, run
 from tests.support.strategies import encode, odd
 
 EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata")
@@ -345,18 +341,3 @@ def test_a_stream_to_a_plain_client_is_one_body() -> None:
     usage = told.body["usage"]
     assert isinstance(usage, dict)
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (2591, 57, 2648)
-
-
-@pytest.mark.parametrize("asked", [STREAM, PLAIN], ids=["streamed", "plain"])
-def test_the_sample_stream_says_what_it_should(asked: Asked) -> None:
-    """Frames cut anywhere, padding, usage in a frame behind the finish (sample stream 12), where it is at hand."""
-    file = Path(__file__).parents[5] / "shared" / "vendors" / "streams" / "12-bedrock-eventstream.json"
-    if not file.is_file():
-        pytest.skip("the samples are not in this checkout")
-    sample = json.loads(file.read_text())
-    reads = [b64decode(one["b64"]) for one in sample["chunks"]]
-    told = run(reads, asked, vendor="bedrock", headers=sample["response"]["headers"])
-
-    said = (joined(told.payloads) if asked.stream else messages(told.body))[0]
-    assert (said["text"], said["finish_reason"]) == (sample["expected"]["text"], "stop")
-    assert told.facts.vendor_usage == sample["expected"]["usage_raw"]
