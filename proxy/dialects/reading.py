@@ -8,6 +8,7 @@ never raises. (facts of vendors, 0.5: `[DONE]` proves nothing by itself; 0.11: b
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from proxy.canon.chunk import TEXT_FIELDS, Chunk, EndMark, ErrorSeen, Heartbeat, Malformed, Parsed
@@ -23,7 +24,7 @@ _CHOICE = frozenset(("index", "delta", "message", "text", "finish_reason", "logp
 _DELTA = frozenset((*TEXT_FIELDS, "role", "tool_calls"))
 
 
-class JsonReader:
+class JsonReader(ABC):
     """`replaced` counts U+FFFD put in for bytes that can never become UTF-8."""
 
     finish_is_last = True
@@ -58,16 +59,17 @@ class JsonReader:
             return EndMark() if self.has_done or self._is_finished else Heartbeat()
         return self.read_other(value, data, event)
 
+    @abstractmethod
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
         """What this object says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_whole(self, data: bytes) -> Parsed:
         """What a plain JSON answer says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def usage(self, vendor: Mapping[str, object]) -> Usage:
-        raise NotImplementedError
+        """The vendor's figures in our vocabulary."""
 
     def read_other(self, value: object, data: bytes, event: str | None) -> Parsed:
         """What is no object. Words of an event that is called an error are its message, if they are only words."""
