@@ -22,7 +22,7 @@ from yarl import URL
 from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
 from proxy.dialects.base import VendorDialect
-from proxy.dialects.registry import VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS
 from proxy.errors import ConfigError, RuleError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
@@ -281,8 +281,8 @@ def check_dialects(settings: Settings, rules: RuleSet) -> None:
         if chosen not in offered:
             reason = f"upstreams.{name}.dialect: {one.vendor} speaks {', '.join(offered)}, not {chosen}"
             raise ConfigError("configuration", None, reason)
-        if chosen not in VENDOR_DIALECTS:
-            reason = f"upstreams.{name}: the dialect {chosen} is not built, only {', '.join(VENDOR_DIALECTS)}"
+        if chosen not in CHAT_DIALECTS:
+            reason = f"upstreams.{name}: the dialect {chosen} is not built, only {', '.join(CHAT_DIALECTS)}"
             raise ConfigError("configuration", None, reason)
 
 
@@ -296,7 +296,7 @@ def routes(settings: Settings, rules: RuleSet) -> dict[str, Target]:
 
 def upstream(settings: UpstreamSettings, profile: VendorProfile) -> Upstream:
     """One vendor account as the session calls it."""
-    dialect = VENDOR_DIALECTS[settings.dialect or profile.dialect]
+    dialect = CHAT_DIALECTS[settings.dialect or profile.dialect]
     base, headers = URL(settings.base_url), dict(settings.headers)
     signer = None
     if settings.api_key is not None:

@@ -30,7 +30,6 @@ _VENDORS = (
     anthropic.VENDOR,
     responses.VENDOR,
     completions.VENDOR,
-    *embeddings.VENDORS,
     bedrock.VENDOR,
     cohere.VENDOR,
     *gemini.VENDORS,
@@ -48,5 +47,11 @@ _CLIENTS = (
     embeddings.CLIENT,
 )
 
-VENDOR_DIALECTS: Mapping[str, VendorDialect] = {dialect.name: dialect for dialect in _VENDORS}
+#: What an upstream may be said to speak.
+CHAT_DIALECTS: Mapping[str, VendorDialect] = {dialect.name: dialect for dialect in _VENDORS}
+#: And how it may be asked: for embeddings otherwise (`embeddings.EMBEDDINGS` says how).
+VENDOR_DIALECTS: Mapping[str, VendorDialect] = {
+    **CHAT_DIALECTS,
+    **{dialect.name: dialect for dialect in embeddings.VENDORS},
+}
 CLIENT_DIALECTS: Mapping[str, ClientDialect] = {dialect.name: dialect for dialect in _CLIENTS}

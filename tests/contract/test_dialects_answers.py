@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from proxy.canon.ending import Ending, Stop
-from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS, CLIENT_DIALECTS
 from proxy.pipeline import Asked
 from proxy.stores.recordings import Recording
 from tests.support.decoders import DECODERS, Said
@@ -197,7 +197,7 @@ def _ends_in_a_letter(data: bytes) -> bool:
     return "\ufffd" in data.decode("utf-8", "replace")[-1:] and b"\xef\xbf\xbd" not in data[-3:]
 
 
-@pytest.mark.parametrize("dialect", [name for name in VENDOR_DIALECTS if not name.endswith(".embeddings")])
+@pytest.mark.parametrize("dialect", list(CHAT_DIALECTS))
 def test_every_vendor_dialect_has_recordings_of_every_kind(dialect: str) -> None:
     """So that the tests above hold something for it: whole, cut, an error midway, letters cut, a plain body, calls."""
     wanted = {"completed", "stream_cut", "vendor_error", "cut letters", "plain body", "calls"}

@@ -29,12 +29,12 @@ from proxy.canon.request import (
 )
 from proxy.dialects.base import BadRequest, ClientRequest, Losses
 from proxy.dialects.payload import parse_json
-from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS, CLIENT_DIALECTS
 from proxy.upstream.prepare import DROPPED_HEADER, Prepared, prepare
 from tests.support.conversations import CONVERSATIONS, facts, holds
 from tests.support.requests import requests
 
-VENDORS: Final = sorted(name for name in VENDOR_DIALECTS if not name.endswith(".embeddings"))
+VENDORS: Final = sorted(CHAT_DIALECTS)
 every_vendor = pytest.mark.parametrize("vendor", VENDORS)
 every_client = pytest.mark.parametrize("client", sorted(CONVERSATIONS))
 #: The name of each fact's loss, where it is not the field's own; `*` stands for the place of the message.
@@ -67,7 +67,7 @@ def parsed(client: str, body: object) -> ClientRequest:
 def test_a_conversation_reaches_every_vendor_or_its_losses_are_named(client: str, vendor: str, stream: bool) -> None:
     """System prompt, image, reasoning, parallel calls and results, tools, sampling."""
     request = parsed(client, {**CONVERSATIONS[client](), "stream": stream})
-    dialect = VENDOR_DIALECTS[vendor]
+    dialect = CHAT_DIALECTS[vendor]
     made = prepare(request, dialect, "model-there", {}, drops=True)
 
     assert isinstance(made, Prepared)
@@ -86,7 +86,7 @@ def test_a_conversation_reaches_every_vendor_or_its_losses_are_named(client: str
 def test_what_is_lost_is_refused_unless_it_may_be_dropped(client: str, vendor: str) -> None:
     """`unsupported: refuse` names the first thing; what changes no answer is only told."""
     request = parsed(client, CONVERSATIONS[client]())
-    dialect = VENDOR_DIALECTS[vendor]
+    dialect = CHAT_DIALECTS[vendor]
     made = prepare(request, dialect, "m", {}, drops=False)
     if dialect.native == client:
         assert isinstance(made, Prepared) and not made.headers
@@ -107,7 +107,7 @@ def test_what_is_lost_is_refused_unless_it_may_be_dropped(client: str, vendor: s
 def test_nothing_is_lost_without_a_word(vendor: str, request: Request) -> None:
     """Generated requests: each text, datum, name and number is in the body, or its kind or field is named."""
     losses = Losses()
-    body = VENDOR_DIALECTS[vendor].send(request, "m", losses, {})
+    body = CHAT_DIALECTS[vendor].send(request, "m", losses, {})
     lost = ", ".join(losses.all)
 
     for name, fact in leaves(request):

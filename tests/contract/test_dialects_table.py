@@ -28,12 +28,12 @@ from proxy.canon.request import (
     ToolResult,
 )
 from proxy.dialects.base import Losses
-from proxy.dialects.registry import VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS
 from proxy.dialects.seals import ANTHROPIC
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "dialects.md"
 BEGIN, END = "<!-- made by tests/contract/test_dialects_table.py -->", "<!-- end -->"
-VENDORS: Final = [name for name in VENDOR_DIALECTS if not name.endswith(".embeddings")]
+VENDORS: Final = list(CHAT_DIALECTS)
 _TOOL: Final = Tool("f", "d", {"type": "object", "properties": {}})
 _SCHEMA: Final = {"type": "object", "properties": {}, "additionalProperties": False}
 _CACHE: Final = {"type": "ephemeral"}
@@ -98,7 +98,7 @@ FEATURES: Final[Mapping[str, Request]] = {
 
 def _told(vendor: str, request: Request) -> str:
     losses = Losses()
-    VENDOR_DIALECTS[vendor].send(request, "m", losses, {})
+    CHAT_DIALECTS[vendor].send(request, "m", losses, {})
     return "lost" if losses.real else "hint" if losses.all else "yes"
 
 

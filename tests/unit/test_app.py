@@ -113,6 +113,7 @@ def test_each_familys_key_goes_where_its_vendor_wants_it(tmp_path: Path) -> None
         ("unsupported: maybe", "unsupported"),
         ("region: 'EU West'", "region"),
         ("dialect: gemini", "openai speaks openai, responses, completions, not gemini"),
+        ("dialect: openai.embeddings", "not openai.embeddings"),
     ],
 )
 def test_a_wrong_word_is_refused_at_start(tmp_path: Path, line: str, said: str) -> None:
