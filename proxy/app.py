@@ -233,7 +233,7 @@ class InboxWatcher:
         self._inbox = inbox
 
     def closed(self, open_row: AttemptOpen, row: AttemptClose, facts: Facts, added_delay_s: float) -> None:
-        if (seen := facts.unmapped_observation) is not None:
+        if facts.unmapped and (seen := facts.observation) is not None:
             self._inbox.keep(seen, upstream=open_row.upstream, trace_id=open_row.trace_id, at=row.ended_at)
 
 

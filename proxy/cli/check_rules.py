@@ -18,18 +18,13 @@ import orjson
 from rich.console import Console
 from rich.progress import track
 
-from proxy.canon.ending import Stop
 from proxy.config import load_config
 from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.pipeline.stream import Pipeline
-from proxy.pipeline.values import Asked, Facts, Setup
-from proxy.semantics.ruleset import Rule, RuleSet, VendorProfile
+from proxy.learning.replaying import replay
+from proxy.pipeline.values import Facts
+from proxy.semantics.ruleset import Rule, RuleSet
 from proxy.stores.recordings import Recording, find_recordings
 from proxy.stores.rules import default_rules_dir, load_rules
-
-# A moment for hints that are dates; any fixed one will do, so that two runs say the same (contract L4).
-_WALL = 1_795_996_800.0
-_STOPS = {"close": Stop.EOF, "reset": Stop.CUT, "abort": Stop.CUT, "hang": Stop.STALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +121,6 @@ def _rules_by_evidence(rules: RuleSet) -> Mapping[str, list[Rule]]:
         for place in rule.evidence:
             proves.setdefault(place, []).append(rule)
     return proves
-
-
-def replay(profile: VendorProfile, recording: Recording) -> Facts:
-    """What the pipeline makes of a recording, with the clock of its reads."""
-    dialect = recording.dialect or profile.dialect
-    sent = _body_of(recording)
-    setup = Setup(profile, "check-rules", "m-test", "0" * 32, "check", _WALL, dialect=dialect, sent=sent)
-    pipeline = Pipeline(setup, Asked(stream=recording.asks_stream))
-    pipeline.head(recording.status, dict(recording.headers))
-    for read in recording.reads:
-        if pipeline.over:
-            break
-        pipeline.feed(read.data, read.t)
-    pipeline.finish(_STOPS[recording.end], recording.end_at)
-    return pipeline.facts
-
-
-def _body_of(recording: Recording) -> Mapping[str, object]:
-    body = recording.request.get("body")
-    return body if isinstance(body, dict) else {}
 
 
 def _compare(recording: Recording, place: str, facts: Facts, proves: Sequence[Rule]) -> list[Difference]:

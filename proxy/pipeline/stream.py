@@ -85,7 +85,7 @@ class Pipeline:
         self._is_whole = False
         self._is_torn = False
         self._aside_at_mark: bytes | None = None
-        self._unmapped: Observation | None = None
+        self._judged: Observation | None = None
         self._aside: list[bytes] = []
         self._aside_bytes = 0
         self._comments: tuple[str, ...] = ()
@@ -447,8 +447,7 @@ class Pipeline:
             self._comments,
         )
         verdict = classify(self.setup.profile, observation, self.setup.wall)
-        if not verdict.mapped:
-            self._unmapped = observation
+        self._judged = observation
         return _without(self.setup.secrets, verdict) if self.setup.secrets else verdict
 
     def _fail(self, verdict: Verdict, ending: Ending) -> None:
@@ -643,7 +642,7 @@ class Pipeline:
         facts = self.facts
         facts.error_class, facts.error_code = verdict.error_class.value, verdict.code
         facts.rule_id, facts.unmapped = verdict.rule_id, not verdict.mapped
-        facts.unmapped_observation = self._unmapped if not verdict.mapped else None
+        facts.observation = self._judged if verdict.rule_id is not None or facts.unmapped else None
         self.verdict = verdict
         if not self.committed:
             facts.undeliver()

@@ -92,8 +92,8 @@ class Pieces(list[str]):
 class Facts:
     """What the row will say. `received` is what the vendor sent, `delivered` what was written for the client, both as
     pieces of text to be counted and then forgotten (contract L3), of choice 0 and, in `others`, of each other one;
-    they are equal unless `altered`. `unmapped_observation` is the answer that no rule knew, for the inbox. Moments are
-    on the clock that `feed` is given."""
+    they are equal unless `altered`. `observation` is the answer that the rules judged, None where they judged none.
+    Moments are on the clock that `feed` is given."""
 
     ending: Ending | None = None
     upstream_status: int | None = None
@@ -114,7 +114,7 @@ class Facts:
     replaced: int = 0
     held_chars: int = 0
     unmapped: bool = False
-    unmapped_observation: Observation | None = None
+    observation: Observation | None = None
     altered: bool = False
     notes: dict[str, object] = field(default_factory=dict)
     received: Pieces = field(default_factory=Pieces)

@@ -9,7 +9,6 @@ by one thread, and what it cannot keep up with is dropped), write the request's 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
@@ -25,6 +24,7 @@ import structlog
 from proxy.canon.verdict import Observation, Phase
 from proxy.dialects.payload import encode_json
 from proxy.errors import ConfigError
+from proxy.semantics.sameness import fingerprint
 from proxy.semantics.scrub import scrub
 from proxy.stores.inbox_body import clean_body
 from proxy.stores.logs import Strike
@@ -40,9 +40,6 @@ SIMULATED: Final = "x-sluice-simulated"
 _MAX_SEEN: Final = 64 * 1024
 _MAX_WAITING: Final = 64
 _HEADERS: Final = frozenset({"content-type", "retry-after", "x-should-retry"})
-# Ids and moments differ from one answer to the next: for the hash they are all the same.
-_WORD: Final = re.compile(r"[\w:.-]{8,}", re.ASCII)
-_ID_CHARS, _ID_DIGITS = 16, 4
 
 
 class Inbox:
@@ -104,7 +101,7 @@ class Inbox:
         body = _as_event(seen, body) if seen.phase in (Phase.FIRST, Phase.MID) else body
         obtained: Obtained = "simulated" if SIMULATED in seen.headers else "captured"
         vendor = re.sub(r"[^\w.-]", "_", seen.vendor)
-        name = f"{seen.status or 0}-{seen.phase}-{_fingerprint(seen, body)}"
+        name = f"{seen.status or 0}-{seen.phase}-{fingerprint(seen.vendor, seen.status, seen.phase, body)}"
         moment = datetime.fromtimestamp(at, UTC)
         return Recording(
             path=self._folder / vendor / f"{name}.jsonl",
@@ -132,19 +129,6 @@ class Inbox:
         if what not in self._told:
             self._told.add(what)
             log.warning(what, folder=str(self._folder), reason=why)
-
-
-def _fingerprint(seen: Observation, body: bytes) -> str:
-    """The same for the same answer, whatever its ids and times."""
-    told = _WORD.sub(_without_ids, body.decode("utf-8", "replace"))
-    return hashlib.sha256(f"{seen.vendor}\n{seen.status}\n{seen.phase}\n{told}".encode()).hexdigest()[:16]
-
-
-def _without_ids(word: re.Match[str]) -> str:
-    text = word[0]
-    is_id = len(text) >= _ID_CHARS and sum(character.isdigit() for character in text) >= _ID_DIGITS
-    is_moment = not any(character.isalpha() for character in text)
-    return "#" if is_id or is_moment else text
 
 
 def _as_event(seen: Observation, body: bytes) -> bytes:

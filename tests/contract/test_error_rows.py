@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from proxy.canon.verdict import Observation, Phase, Verdict
-from proxy.cli.check_rules import check, replay
+from proxy.cli.check_rules import check
+from proxy.learning.replaying import replay
 from proxy.semantics.classifier import classify
 from proxy.semantics.ruleset import RuleSet
 from proxy.stores.recordings import Recording, find_recordings
