@@ -42,15 +42,15 @@ _IN_PLAIN_WORDS = {
 
 def classify(profile: VendorProfile, obs: Observation, now_wall: float) -> Verdict:
     """`now_wall` is unix time, for hints that are dates."""
-    seen = _Seen.of(profile, obs)
+    seen = Seen.of(profile, obs)
     for rule in profile.rules:
-        if _holds(rule.when, seen):
+        if holds(rule.when, seen):
             return _verdict(rule, rule.then, seen, now_wall)
     return _verdict(None, _fallback(profile, seen.status), seen, now_wall)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
     """An observation with what its envelope says. `status` is what the vendor meant: the HTTP status where that is an
     error, else the one inside the body, since a 200 proves nothing."""
 
@@ -61,12 +61,12 @@ class _Seen:
     finishes: frozenset[str]
 
     @staticmethod
-    def of(profile: VendorProfile, obs: Observation) -> _Seen:
+    def of(profile: VendorProfile, obs: Observation) -> Seen:
         said = read_envelope(obs.payload, obs.body, obs.comments)
         status = obs.status
         if status is None or 200 <= status < 300:
             status = said.status if said.status is not None else status
-        return _Seen(obs, said, status, obs.headers, _finishes(profile, obs, said.payload))
+        return Seen(obs, said, status, obs.headers, _finishes(profile, obs, said.payload))
 
 
 def _finishes(profile: VendorProfile, obs: Observation, payload: object) -> frozenset[str]:
@@ -83,7 +83,8 @@ def _finishes(profile: VendorProfile, obs: Observation, payload: object) -> froz
 _FINISH_PATH = JsonPath("choices[*].finish_reason", ("choices", None, "finish_reason"))
 
 
-def _holds(when: Condition, seen: _Seen) -> bool:
+def holds(when: Condition, seen: Seen) -> bool:
+    """Does all that the condition asks hold?"""
     obs, said = seen.obs, seen.said
     return (
         (when.status is None or (seen.status is not None and any(seen.status in span for span in when.status)))
@@ -104,7 +105,7 @@ def _holds(when: Condition, seen: _Seen) -> bool:
     )
 
 
-def _select(path: JsonPath, seen: _Seen) -> Sequence[object]:
+def _select(path: JsonPath, seen: Seen) -> Sequence[object]:
     match path.text:
         case "$message":
             return seen.said.messages
@@ -132,7 +133,7 @@ def _fallback(profile: VendorProfile, status: int | None) -> Outcome:
     return Outcome(ErrorClass.MODEL_UNAVAILABLE, UNMAPPED)
 
 
-def _verdict(rule: Rule | None, then: Outcome, seen: _Seen, now_wall: float) -> Verdict:
+def _verdict(rule: Rule | None, then: Outcome, seen: Seen, now_wall: float) -> Verdict:
     wait = _wait(then, seen, now_wall) if then.error_class in _RETRIED else None
     vendor_message = scrub(seen.said.message) if seen.said.message else None
     return Verdict(
@@ -163,7 +164,7 @@ def _client_status(then: Outcome, status: int | None) -> int:
     return STATUS[then.error_class]
 
 
-def _is_retryable(then: Outcome, seen: _Seen, wait: float | None) -> bool:
+def _is_retryable(then: Outcome, seen: Seen, wait: float | None) -> bool:
     if then.error_class not in _RETRIED or then.retryable is False:
         return False
     if wait is not None and wait > MAX_RETRY_WAIT_S:
@@ -171,24 +172,31 @@ def _is_retryable(then: Outcome, seen: _Seen, wait: float | None) -> bool:
     return seen.headers.get("x-should-retry", "").strip().lower() != "false"
 
 
-def _wait(then: Outcome, seen: _Seen, now_wall: float) -> float | None:
+def _wait(then: Outcome, seen: Seen, now_wall: float) -> float | None:
     """The nearest source wins: what this rule names, headers, fields of the body, words; then the rule's own number."""
     if not math.isfinite(now_wall):
         now_wall = 0.0
+    told = _named_wait(then, seen, now_wall)
+    if told is None:
+        told = wait_told(seen, now_wall)
+    if told is None:
+        told = then.retry_after
+    return DEFAULT_WAIT_S if told is None and then.error_class is ErrorClass.RATE_LIMITED else told
+
+
+def wait_told(seen: Seen, now_wall: float) -> float | None:
+    """Seconds to wait, as the answer says it in a place that needs no rule."""
     said = seen.said
     hints = (
-        _named_wait(then, seen, now_wall),
         wait_from_headers(seen.headers, now_wall),
         wait_from_headers(said.headers, now_wall),
         wait_from_fields(said.waits, now_wall),
         next((w for text in said.messages if (w := wait_from_message(text, now_wall)) is not None), None),
-        then.retry_after,
     )
-    told = next((wait for wait in hints if wait is not None), None)
-    return DEFAULT_WAIT_S if told is None and then.error_class is ErrorClass.RATE_LIMITED else told
+    return next((wait for wait in hints if wait is not None), None)
 
 
-def _named_wait(then: Outcome, seen: _Seen, now_wall: float) -> float | None:
+def _named_wait(then: Outcome, seen: Seen, now_wall: float) -> float | None:
     if then.retry_after_json is not None:
         waits = (parse_wait(value, now_wall) for value in _select(then.retry_after_json, seen))
         return next((wait for wait in waits if wait is not None), None)

@@ -1,0 +1,328 @@
+"""Rules from answers whose meaning is known: as few and as general as the answers allow (contracts R1, R4).
+
+In: a vendor's rules, answers with the class that each must have (a probe knows what it asked for; a person or a guess
+says it of the inbox), and the background, which is every other known answer of that vendor. Out: a `Proposal`: rules
+to write, rules that were proved right, and answers that nothing tells apart from answers of another meaning. A drafted
+rule holds for no known answer of another meaning, and moves no verdict that is right. Pure: equal input, equal
+proposal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations
+from typing import Final
+
+from proxy.canon.verdict import ErrorClass, Verdict
+from proxy.learning.atoms import Atom, atoms_of, joined, status_atom
+from proxy.learning.replaying import WALL
+from proxy.learning.values import Answer, Draft
+from proxy.learning.waits import wait_path
+from proxy.learning.words import WordStats
+from proxy.semantics.classifier import Seen, classify, holds
+from proxy.semantics.rule import VendorProfile
+
+#: The code of a class where nobody named a better one.
+CODES: Final[Mapping[ErrorClass, str]] = {
+    ErrorClass.AUTH_FAILURE: "invalid_credential",
+    ErrorClass.RATE_LIMITED: "rate_limited",
+    ErrorClass.CONTENT_BLOCKED: "content_filter",
+    ErrorClass.UPSTREAM_TIMEOUT: "vendor_timeout",
+    ErrorClass.MODEL_UNAVAILABLE: "server_error",
+    ErrorClass.INVALID_REQUEST: "invalid_request",
+}
+_STRENGTH: Final = ("composed", "simulated", "captured")
+_MAX_ATOMS: Final = 80
+_MAX_PAIRS: Final = 10
+# What one more answer is worth against a better condition.
+_PER_ANSWER: Final = 1.4
+_LEAST: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A rule of the vendor's own file that was right, and now has stronger evidence."""
+
+    rule_id: str
+    evidence: str
+    seen: date
+    proof: str
+
+
+@dataclass(frozen=True, slots=True)
+class Puzzle:
+    """An answer that no condition tells from an answer of another meaning."""
+
+    answer: Answer
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """`known`: place and rule of each answer that the present rules class rightly."""
+
+    drafts: tuple[Draft, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    known: tuple[tuple[str, str], ...] = ()
+    puzzles: tuple[Puzzle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """An answer under the present rules. `index` is the place of the rule that decides it, past the last one for
+    none."""
+
+    answer: Answer
+    seen: Seen
+    verdict: Verdict
+    index: int
+
+    @property
+    def right(self) -> bool:
+        return self.verdict.mapped and self.verdict.error_class in self.answer.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    atoms: tuple[Atom, ...]
+    covers: frozenset[int]
+    score: float
+
+
+def draft_rules(
+    profile: VendorProfile,
+    answers: Sequence[Answer],
+    background: Iterable[Answer],
+    stats: WordStats,
+    *,
+    today: date,
+    taken: Iterable[str] = (),
+) -> Proposal:
+    """`background` holds known answers of this vendor; those that stand among `answers` by place are passed by. `taken`
+    are ids of rules in other files."""
+    return _Drafting(profile, answers, background, stats, today, taken).propose()
+
+
+class _Drafting:
+    def __init__(
+        self,
+        profile: VendorProfile,
+        answers: Sequence[Answer],
+        background: Iterable[Answer],
+        stats: WordStats,
+        today: date,
+        taken: Iterable[str],
+    ) -> None:
+        self._profile, self._stats, self._today = profile, stats, today
+        self._own = [rule.id for rule in profile.rules if _stem(rule.file) == profile.vendor]
+        self._taken = {*taken, *(rule.id for rule in profile.rules)}
+        places = {answer.place for answer in answers if answer.place}
+        self._asked = [self._judge(answer) for answer in answers if answer.wanted]
+        others = [one for one in background if one.wanted and one.observation.vendor == profile.vendor]
+        self._all = self._asked + [self._judge(one) for one in others if one.place not in places]
+
+    def _judge(self, answer: Answer) -> _Judged:
+        verdict = classify(self._profile, answer.observation, WALL)
+        rules = self._profile.rules
+        index = next((i for i, rule in enumerate(rules) if rule.id == verdict.rule_id), len(rules))
+        return _Judged(answer, Seen.of(self._profile, answer.observation), verdict, index)
+
+    def propose(self) -> Proposal:
+        drafts: list[Draft] = []
+        puzzles: list[Puzzle] = []
+        for group in self._wrong_by_meaning():
+            chosen, left = self._cover(group)
+            drafts += self._write(group, chosen)
+            puzzles += [Puzzle(one.answer, self._twin_of(one)) for one in left]
+        right = [one for one in self._asked if one.right]
+        return Proposal(
+            tuple(drafts),
+            tuple(self._proofs(right)),
+            tuple((one.answer.place, one.verdict.rule_id or "") for one in right),
+            tuple(puzzles),
+        )
+
+    def _wrong_by_meaning(self) -> list[list[_Judged]]:
+        groups: dict[tuple[ErrorClass, str], list[_Judged]] = {}
+        for one in self._asked:
+            if not one.right:
+                groups.setdefault(_meaning(one.answer), []).append(one)
+        return list(groups.values())
+
+    # ---- which conditions ----------------------------------------------------------------------------------------
+
+    def _cover(self, group: Sequence[_Judged]) -> tuple[list[_Candidate], list[_Judged]]:
+        """The best conditions that together hold for all of the group, and what no condition holds for alone."""
+        before = self._insertion(group)
+        meaning = _meaning(group[0].answer)
+        against = [one for one in self._all if one.index >= before and self._would_be_wrong(one, meaning)]
+        candidates = [one for one in self._candidates(group) if not self._conflicts(one, against)]
+        chosen: list[_Candidate] = []
+        open_ones = set(range(len(group)))
+        while open_ones:
+            best = max(
+                (one for one in candidates if one.covers & open_ones),
+                key=lambda one: one.score + _PER_ANSWER * len(one.covers & open_ones),
+                default=None,
+            )
+            if best is None:
+                break
+            chosen.append(best)
+            open_ones -= best.covers
+        return chosen, [group[number] for number in sorted(open_ones)]
+
+    @staticmethod
+    def _would_be_wrong(one: _Judged, meaning: tuple[ErrorClass, str]) -> bool:
+        """Were this answer given that meaning. A code that no longer holds matters where it is right today."""
+        error_class, code = meaning
+        if error_class not in one.answer.wanted:
+            return True
+        return one.right and one.answer.code not in (None, code)
+
+    @staticmethod
+    def _conflicts(candidate: _Candidate, against: Sequence[_Judged]) -> bool:
+        condition = joined(candidate.atoms)
+        return any(holds(condition, one.seen) for one in against)
+
+    def _candidates(self, group: Sequence[_Judged]) -> Iterator[_Candidate]:
+        error_class = group[0].answer.wanted[0]
+        for one in group:
+            atoms = atoms_of(one.seen, error_class, self._stats, one.answer.asked)[:_MAX_ATOMS]
+            for atom in atoms:
+                yield self._candidate((atom,), group)
+            own_status = status_atom(one.seen)
+            if own_status is not None:
+                narrowed = [(own_status, atom) for atom in atoms if atom.key != "status"]
+                yield from (self._candidate(pair, group) for pair in narrowed)
+            codes = [atom for atom in atoms if atom.key == "json"][:_MAX_PAIRS]
+            others = [atom for atom in atoms if atom.key in ("match", "header")][:_MAX_PAIRS]
+            pairs = [*((code, other) for code in codes for other in others), *combinations(codes, 2)]
+            yield from (self._candidate(pair, group) for pair in pairs)
+
+    @staticmethod
+    def _candidate(atoms: tuple[Atom, ...], group: Sequence[_Judged]) -> _Candidate:
+        condition = joined(atoms)
+        covers = frozenset(number for number, one in enumerate(group) if holds(condition, one.seen))
+        # Two conditions are a narrower rule: the better of them counts, and the lesser hardly.
+        score = max(atom.score for atom in atoms) - 0.6 * (len(atoms) - 1)
+        return _Candidate(atoms, covers, max(score, _LEAST) if len(covers) == len(group) > 1 else score)
+
+    # ---- how it is written ---------------------------------------------------------------------------------------
+
+    def _insertion(self, group: Sequence[_Judged]) -> int:
+        """The index of the first own rule that takes an answer of the group, else the end of the own rules."""
+        takers = [one.index for one in group if one.index < len(self._own)]
+        return min(takers, default=len(self._own))
+
+    def _write(self, group: Sequence[_Judged], chosen: Sequence[_Candidate]) -> Iterator[Draft]:
+        error_class, code = _meaning(group[0].answer)
+        before = self._insertion(group)
+        for candidates in _mergeable(chosen):
+            held = sorted(frozenset[int]().union(*(one.covers for one in candidates)))
+            answers = [group[number] for number in held]
+            then: dict[str, object] = {"class": error_class.value, "code": code}
+            if error_class is ErrorClass.RATE_LIMITED and (path := wait_path([one.seen for one in answers])):
+                then["retry_after"] = {"json": path}
+            yield Draft(
+                vendor=self._profile.vendor,
+                id=self._new_id(code),
+                when=_when(candidates),
+                then=then,
+                evidence=tuple(dict.fromkeys(one.answer.place for one in answers if one.answer.place)),
+                seen=max((one.answer.seen for one in answers if one.answer.seen), default=self._today),
+                proof=min((one.answer.proof for one in answers), key=_STRENGTH.index),
+                before=self._own[before] if before < len(self._own) else None,
+                reason=_reason(answers),
+            )
+
+    def _new_id(self, code: str) -> str:
+        prefixes = Counter(rule_id.split(".", 1)[0] for rule_id in self._own if "." in rule_id)
+        prefix = prefixes.most_common(1)[0][0] if prefixes else self._profile.vendor
+        stem = f"{prefix}.{re.sub(r'[^a-z0-9-]+', '-', code.lower()).strip('-')}"
+        name, number = stem, 2
+        while name in self._taken:
+            name, number = f"{stem}-{number}", number + 1
+        self._taken.add(name)
+        return name
+
+    def _proofs(self, right: Sequence[_Judged]) -> Iterator[Proof]:
+        """For each own rule that was right, the first answer that proves it better than what it has."""
+        own = {rule.id: rule for rule in self._profile.rules[: len(self._own)]}
+        done: set[str] = set()
+        for one in right:
+            rule = own.get(one.verdict.rule_id or "")
+            if rule is None or rule.id in done or not one.answer.place:
+                continue
+            if rule.proof is None or _STRENGTH.index(one.answer.proof) > _STRENGTH.index(rule.proof):
+                done.add(rule.id)
+                yield Proof(rule.id, one.answer.place, one.answer.seen or self._today, one.answer.proof)
+
+    def _twin_of(self, one: _Judged) -> str:
+        """Why there is no rule for it: another answer that has all that it has."""
+        condition = joined(atoms_of(one.seen, one.answer.wanted[0], self._stats, one.answer.asked)[:1])
+        twin = next(
+            (
+                other.answer
+                for other in self._all
+                if one.answer.wanted[0] not in other.answer.wanted and holds(condition, other.seen)
+            ),
+            None,
+        )
+        if twin is None:
+            return "it says nothing that could be a condition"
+        return f"nothing tells it from {twin.place or 'another answer'}, which is {' or '.join(twin.wanted)}"
+
+
+def _stem(file: str) -> str:
+    return file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def _meaning(answer: Answer) -> tuple[ErrorClass, str]:
+    error_class = answer.wanted[0]
+    return error_class, answer.code or CODES[error_class]
+
+
+def _mergeable(chosen: Sequence[_Candidate]) -> list[list[_Candidate]]:
+    """Those that differ in the value of one code or phrase alone make one rule with a list."""
+    groups: dict[tuple[object, ...], list[_Candidate]] = {}
+    for one in chosen:
+        status = tuple(atom.value for atom in one.atoms if atom.key == "status")
+        rest = tuple((atom.key, atom.path) for atom in one.atoms if atom.key != "status")
+        listed = len(rest) == 1 and rest[0][0] in ("json", "match")
+        groups.setdefault((status, rest) if listed else (one.atoms,), []).append(one)
+    return list(groups.values())
+
+
+def _when(candidates: Sequence[_Candidate]) -> dict[str, object]:
+    when: dict[str, object] = {}
+    if len(candidates) == 1:
+        for atom in candidates[0].atoms:
+            for key, value in atom.when.items():
+                here = when.get(key)
+                when[key] = _both(here, value) if isinstance(here, dict) and isinstance(value, dict) else value
+        return when
+    for atom in candidates[0].atoms:
+        if atom.key == "status":
+            when["status"] = atom.value
+    listed = [atom for one in candidates for atom in one.atoms if atom.key != "status"]
+    when[listed[0].key] = {listed[0].path: list(dict.fromkeys(atom.value for atom in listed))}
+    return when
+
+
+def _both(here: dict[str, object], more: dict[str, object]) -> dict[str, object]:
+    """Two conditions of one kind. On one path, regular expressions cannot both be asked, so the longer one is."""
+    told = dict(here)
+    for path, value in more.items():
+        told[path] = max(str(told[path]), str(value), key=len) if path in told else value
+    return told
+
+
+def _reason(answers: Sequence[_Judged]) -> str:
+    before = answers[0].verdict
+    if not before.mapped:
+        return "no rule knew this answer"
+    return f"was taken for {before.error_class} by {before.rule_id}"

@@ -1,0 +1,140 @@
+"""What a new answer may mean, judged by the known answers that it is most like, with the reason for a person.
+
+In: known answers with their classes, and a new one. Out: a `Guess`: class, code, how like, whether that is enough to
+act on without asking, and why. Words are weighed by how few answers have them (TF-IDF) and compared by cosine; the five
+nearest vote. It is a proposal: what decides an answer is always a rule. Pure; the same corpus gives the same guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from proxy.canon.verdict import ErrorClass
+from proxy.learning.values import Answer
+from proxy.learning.words import WordStats, words_of
+from proxy.semantics.classifier import Seen
+from proxy.semantics.rule import RuleSet, VendorProfile
+
+_VOTERS: Final = 5
+# Found by leaving out one vendor after the other: tests/unit/learning/test_likeness.py holds them to their figures.
+_SURE_LIKENESS: Final = 0.42
+_SURE_SHARE: Final = 0.80
+_TOLD_WORDS: Final = 3
+_SAME: Final = 0.60
+
+_Vector = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """`likeness` is 0 to 1; `sure`: near enough, and nobody near disagrees. `nearest` is the place of the example."""
+
+    error_class: ErrorClass
+    code: str
+    likeness: float
+    sure: bool
+    reason: str
+    nearest: str
+
+
+class Corpus:
+    """The known answers, ready to be compared. `rules` says how each vendor's answers are seen."""
+
+    def __init__(self, rules: RuleSet, known: Sequence[Answer]) -> None:
+        self._rules = rules
+        self.known = [answer for answer in known if len(answer.wanted) == 1]
+        bags = [self.bag(answer) for answer in self.known]
+        self._rarity = _rarity(bags)
+        self._vectors = [self._vector(bag) for bag in bags]
+        self._having: dict[str, list[int]] = defaultdict(list)
+        for number, vector in enumerate(self._vectors):
+            for word in vector:
+                self._having[word].append(number)
+        self.stats = WordStats((bag, answer.wanted) for bag, answer in zip(bags, self.known, strict=True))
+
+    def bag(self, answer: Answer) -> Counter[str]:
+        """The answer's words."""
+        vendor = answer.observation.vendor
+        profile = self._rules.vendors.get(vendor) or VendorProfile(vendor)
+        return words_of(vendor, Seen.of(profile, answer.observation), answer.asked)
+
+    def guess(self, answer: Answer, *, but: str | None = None) -> Guess | None:
+        """None if the answer has no word in common with any known one. `but` leaves out the answers of one vendor."""
+        vector = self._vector(self.bag(answer))
+        likeness: Counter[int] = Counter()
+        for word, weight in vector.items():
+            for number in self._having.get(word, ()):
+                likeness[number] += weight * self._vectors[number][word]  # type: ignore[assignment]  # a sum of floats
+        near = [
+            (like, number)
+            for number, like in likeness.most_common()
+            if but is None or self.known[number].observation.vendor != but
+        ][:_VOTERS]
+        if not near:
+            return None
+        votes: dict[ErrorClass, float] = defaultdict(float)
+        for like, number in near:
+            votes[self.known[number].wanted[0]] += like * like
+        best = max(votes, key=lambda one: votes[one])
+        like, number = next((like, number) for like, number in near if self.known[number].wanted[0] is best)
+        share = votes[best] / sum(votes.values())
+        example = self.known[number]
+        return Guess(
+            best,
+            example.code or best.value,
+            round(like, 3),
+            like >= _SURE_LIKENESS and share >= _SURE_SHARE and self._has_words(vector, number),
+            f"like {example.place} ({like:.0%}): {self._shared(vector, number)}",
+            example.place,
+        )
+
+    def alike(self, one: Answer, other: Answer) -> float:
+        """0 to 1, of two answers."""
+        first, second = self._vector(self.bag(one)), self._vector(self.bag(other))
+        return sum(weight * second.get(word, 0.0) for word, weight in first.items())
+
+    def _vector(self, bag: Counter[str]) -> _Vector:
+        """Of length 1. A word that no answer has is as rare as can be, but not all of what counts."""
+        unseen = max(self._rarity.values(), default=1.0) / 2
+        raw = {word: (1 + math.log(count)) * self._rarity.get(word, unseen) for word, count in bag.items()}
+        length = math.sqrt(sum(weight * weight for weight in raw.values())) or 1.0
+        return {word: weight / length for word, weight in raw.items()}
+
+    def _has_words(self, vector: _Vector, number: int) -> bool:
+        """More than the status is common to both."""
+        return any(word in self._vectors[number] for word in vector if word[0] != "#")
+
+    def _shared(self, vector: _Vector, number: int) -> str:
+        other = self._vectors[number]
+        both = sorted((weight * other[word], word) for word, weight in vector.items() if word in other)
+        told = [f"status {word[1:]}" if word[0] == "#" else word.lstrip("=") for _, word in both[-1:-8:-1]]
+        return "both say " + ", ".join(dict.fromkeys(told[:_TOLD_WORDS]))
+
+
+def _rarity(bags: Sequence[Counter[str]]) -> Mapping[str, float]:
+    having: Counter[str] = Counter()
+    for bag in bags:
+        having.update(bag.keys())
+    return {word: math.log((1 + len(bags)) / (1 + count)) + 0.1 for word, count in having.items()}
+
+
+def group_alike(corpus: Corpus, answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Answers of one vendor that say the same in other words, together; in the order in which they came."""
+    groups: list[list[Answer]] = []
+    for answer in answers:
+        fitting = next((group for group in groups if _belongs(corpus, group, answer)), None)
+        if fitting is None:
+            groups.append([answer])
+        else:
+            fitting.append(answer)
+    return groups
+
+
+def _belongs(corpus: Corpus, group: Sequence[Answer], answer: Answer) -> bool:
+    return any(
+        one.observation.vendor == answer.observation.vendor and corpus.alike(one, answer) >= _SAME for one in group
+    )
