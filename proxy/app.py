@@ -323,6 +323,7 @@ def upstream(settings: UpstreamSettings, profile: VendorProfile) -> Upstream:
             deadlines.total,
             settings.after_finish_s,
         ),
+        timeouts_said=settings.deadlines_said,
         drain=settings.on_client_gone == "drain",
     )
 

@@ -25,7 +25,9 @@ class Lazy(NamedTuple):
 COMMANDS: Final = {
     "serve": Lazy("proxy.cli.serve", "serve", "Run the proxy in the foreground."),
     "replay": Lazy("proxy.cli.replay", "replay", "Serve recordings as an upstream, or trace what is made of one."),
+    "probe": Lazy("proxy.cli.probe", "probe", "Ask a live vendor, and learn its rules from what it says."),
     "check-rules": Lazy("proxy.cli.check_rules", "check_rules", "Replay every recording against the rules."),
+    "learn": Lazy("proxy.cli.learn", "learn", "Turn answers that no rule knows into rules."),
     "ledger": Lazy("proxy.cli.ledger", "ledger", "Look into the ledger and export it."),
 }
 

@@ -1,154 +1,155 @@
 """`sluice check-rules`: are the rule files valid, does every recording still get its verdict? (contracts C3, R1, R4)
 
-In: a folder of rules (given, or the configuration's, or the shipped one) and the recordings beside it. Out: which
-verdicts differ from what a recording expects, which evidence another rule takes first or is not there, and which rules
-rest on composed evidence and so are unproven. Exits 0 when nothing differs, 1 when something does, 2 when the rules are
-not valid, with file, line and reason. Never: writes a file, or goes live with anything.
+In: a folder of rules (given, or the configuration's, or the shipped one), the recordings beside it, and its
+`verdicts.lock`. Out: the report of `learning.checking`, for a person or as JSON. Exits 0 when nothing is wrong, 1 when
+something is, 2 when it could not be told, with file, line and reason. Writes one file, the lock, and only if asked to
+accept. Never: goes live with anything.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 import orjson
 from rich.console import Console
 from rich.progress import track
+from rich.text import Text
 
 from proxy.config import load_config
-from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.learning.replaying import replay
-from proxy.pipeline.values import Facts
-from proxy.semantics.ruleset import Rule, RuleSet
-from proxy.stores.recordings import Recording, find_recordings
+from proxy.errors import ConfigError
+from proxy.learning.checking import Move, Progress, Report, RuleFault, check
+from proxy.learning.known import evidence_of
+from proxy.learning.verdict_lock import LOCK_NAME, read_lock, write_lock
 from proxy.stores.rules import default_rules_dir, load_rules
 
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A recording that did not get what it expects, or a rule whose evidence does not prove it. `rule` is the rule that
-    decided, or the one that names what is not there."""
-
-    recording: str
-    reason: str
-    rule: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """`left_out`: recordings that no client dialect of this version can replay."""
-
-    rules: int
-    vendors: int
-    recordings: int
-    left_out: int
-    differences: tuple[Difference, ...]
-    unproven: tuple[str, ...]
+_NAMED: Final = 20  # so many unproven rules are named one by one
 
 
 @click.command("check-rules")
 @click.option("--config", type=click.Path(path_type=Path), help="Check the rules folder that this configuration names.")
 @click.option("--rules", type=click.Path(path_type=Path), help="Check this folder.")
 @click.option("--recordings", type=click.Path(path_type=Path), help="Default: recordings/ beside the rules folder.")
+@click.option("--accept", is_flag=True, help=f"Write this run's verdicts to {LOCK_NAME} in the rules folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def check_rules(config: Path | None, rules: Path | None, recordings: Path | None, as_json: bool) -> int:
+def check_rules(config: Path | None, rules: Path | None, recordings: Path | None, accept: bool, as_json: bool) -> int:
     """Validate the rules and replay every recording against them."""
     folder = rules or (load_config(config).rules_dir if config is not None else None) or default_rules_dir()
     rule_set = load_rules(folder)
+    lock = folder / LOCK_NAME
+    # A lock that is broken must not keep anybody from making it anew.
+    accepted = None if accept and _is_broken(lock) else read_lock(lock)
     evidence = recordings or folder.resolve().parent / "recordings"
-    found = find_recordings([evidence]) if recordings is not None or evidence.is_dir() else []
-    report = check(rule_set, found, evidence.parent, _progress_for(as_json))
+    if recordings is not None and not recordings.is_dir():
+        raise ConfigError(str(recordings), None, "is no folder of recordings")
+    # Of the shipped recordings those count that these rules, or this lock, name: the set may be a copy of a part.
+    named = {place for rule in rule_set.all_rules() for place in rule.evidence} | set(accepted or ())
+    report = check(rule_set, evidence_of(evidence, named), accepted, _progress_for(as_json))
+    if accept:
+        if not report.verdicts:
+            raise ConfigError(str(evidence), None, "nothing was replayed, so there is no verdict to accept")
+        write_lock(lock, report.verdicts)
     if as_json:
-        click.echo(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(_as_json(report, accept), option=orjson.OPT_INDENT_2))
     else:
-        _print(report, folder)
-    return 1 if report.differences else 0
+        _Printer(Console(highlight=False, soft_wrap=True)).print(report, folder, accept)
+    return 1 if report.faults or (report.moves and not accept) else 0
 
 
-_Progress = Callable[[Sequence[Recording]], Iterable[Recording]]
+def _is_broken(lock: Path) -> bool:
+    try:
+        read_lock(lock)
+    except ConfigError:
+        return True
+    return False
 
 
-def _progress_for(as_json: bool) -> _Progress:
+def _progress_for(as_json: bool) -> Progress:
     if as_json or not sys.stderr.isatty():
-        return lambda recordings: recordings
+        return iter
     return lambda recordings: track(recordings, "Replaying", console=Console(stderr=True), transient=True)
 
 
-def check(rules: RuleSet, recordings: Sequence[Recording], root: Path, progress: _Progress = iter) -> Report:
-    """`root` is the folder that the rules' `evidence:` paths start from."""
-    proves = _rules_by_evidence(rules)
-    differences: list[Difference] = []
-    playable = [recording for recording in recordings if _is_playable(recording)]
-    for recording in progress(playable):
-        place = _place(recording, root)
-        if recording.vendor in rules.vendors:
-            facts = replay(rules.profile(recording.vendor), recording)
-            differences += _compare(recording, place, facts, proves.get(place, ()))
-        elif place in proves:
-            differences.append(Difference(place, f"there are no rules for its vendor {recording.vendor!r}"))
-    if recordings:
-        seen = {_place(recording, root) for recording in recordings}
-        differences += [
-            Difference(place, "is not there", rule.id)
-            for place, named in proves.items()
-            if place not in seen
-            for rule in named
-        ]
-    every = list(rules.all_rules())
-    unproven = tuple(rule.id for rule in every if rule.proof == "composed")
-    return Report(
-        len(every), len(rules.vendors), len(playable), len(recordings) - len(playable), tuple(differences), unproven
-    )
+def _as_json(report: Report, accepted: bool) -> dict[str, object]:
+    value = asdict(report)
+    del value["verdicts"]
+    return {"accepted": accepted, **value}
 
 
-def _is_playable(recording: Recording) -> bool:
-    """In a dialect that is built? (An operator's own recordings may name others.)"""
-    return not recording.dialect or recording.dialect in VENDOR_DIALECTS
+class _Printer:
+    """Counts first, then what is wrong, then what is unproven. Colours on a terminal alone."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def print(self, report: Report, folder: Path, accepted: bool) -> None:
+        self._counts(report, folder)
+        self._moves(report, folder, accepted)
+        self._list("differ from what is expected", "recordings", [(d.recording, d.reason) for d in report.differences])
+        self._list("decide no recording", "rules", _told(report.unreached))
+        self._list("are shadowed by an earlier one", "rules", _told(report.shadowed))
+        self._list("have no evidence", "rules", _told(report.without_evidence))
+        self._unproven(report.unproven)
+        if not report.faults and (accepted or not report.moves):
+            self._say("nothing is wrong", "green")
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._console.print(Text(text, style))
+
+    def _counts(self, report: Report, folder: Path) -> None:
+        self._say(
+            f"{folder}: {report.rules} rules for {report.vendors} vendors, {report.recordings} recordings replayed",
+            "bold",
+        )
+        if report.left_out:
+            self._say(f"  {report.left_out} recordings of other APIs left out")
+        if not report.recordings:
+            self._say("  no recordings beside the rules: nothing was replayed, and nothing compared", "yellow")
+
+    def _moves(self, report: Report, folder: Path, accepted: bool) -> None:
+        if report.compared:
+            told = f"{len(report.changed)} changed, {len(report.new)} new, {len(report.vanished)} vanished"
+            self._say(f"verdicts against {LOCK_NAME}: {told}", "red" if report.moves and not accepted else "")
+            for heading, moves in (("changed", report.changed), ("new", report.new), ("vanished", report.vanished)):
+                self._moved(heading, moves)
+        if accepted:
+            self._say(f"accepted {len(report.verdicts)} verdicts: {folder / LOCK_NAME} is written", "green")
+        elif report.moves:
+            self._say("  if they are meant: sluice check-rules --accept, and have the lock's diff reviewed")
+        elif report.recordings and not report.compared:
+            self._say(
+                f"no {LOCK_NAME} yet, so no verdict was compared: `sluice check-rules --accept` makes one", "yellow"
+            )
+
+    def _moved(self, heading: str, moves: Sequence[Move]) -> None:
+        for move in moves:
+            self._say(f"  {heading}: {move.recording}", "bold")
+            if move.old is not None:
+                self._say(f"    - {move.old}", "red")
+            if move.new is not None:
+                self._say(f"    + {move.new}", "green")
+
+    def _list(self, what: str, kind: str, found: Iterable[tuple[str, str]]) -> None:
+        rows = list(found)
+        self._say(f"{len(rows)} {kind} {what}", "red" if rows else "")
+        for name, reason in rows:
+            self._say(f"  {name} {reason}")
+
+    def _unproven(self, rules: Sequence[str]) -> None:
+        if not rules:
+            return
+        self._say(f"{len(rules)} rules are unproven, their evidence being composed (no failure; --json names each):")
+        if len(rules) <= _NAMED:
+            self._say("  " + ", ".join(rules))
+            return
+        by_vendor = Counter(rule.split(".")[0] for rule in rules)
+        self._say("  " + ", ".join(f"{vendor} {count}" for vendor, count in by_vendor.items()))
 
 
-def _place(recording: Recording, root: Path) -> str:
-    path = recording.path.resolve()
-    root = root.resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-
-
-def _rules_by_evidence(rules: RuleSet) -> Mapping[str, list[Rule]]:
-    proves: dict[str, list[Rule]] = {}
-    for rule in rules.all_rules():
-        for place in rule.evidence:
-            proves.setdefault(place, []).append(rule)
-    return proves
-
-
-def _compare(recording: Recording, place: str, facts: Facts, proves: Sequence[Rule]) -> list[Difference]:
-    differences = []
-    got, code = facts.error_class, facts.error_code
-    expected = recording.expect.get("class")
-    classes = expected if isinstance(expected, list) else [expected]
-    if "class" in recording.expect and got not in classes:
-        wanted = " or ".join(str(one or "no error") for one in classes)
-        differences.append(Difference(place, f"is {got or 'no error'} ({code}), expected {wanted}", facts.rule_id))
-    elif (wanted_code := recording.expect.get("code")) is not None and code != wanted_code:
-        differences.append(Difference(place, f"has the code {code}, expected {wanted_code}", facts.rule_id))
-    if proves and facts.rule_id not in [rule.id for rule in proves]:
-        named = ", ".join(rule.id for rule in proves)
-        taken = f"is taken by {facts.rule_id}" if facts.rule_id else "is taken by no rule"
-        differences.append(Difference(place, f"{taken}, not by {named}", facts.rule_id))
-    return differences
-
-
-def _print(report: Report, folder: Path) -> None:
-    click.echo(f"{folder}: {report.rules} rules for {report.vendors} vendors, {report.recordings} recordings replayed")
-    if report.left_out:
-        click.echo(f"  {report.left_out} recordings of other APIs left out")
-    if not report.recordings:
-        click.echo("  no recordings beside the rules: nothing was replayed")
-    for difference in report.differences:
-        click.echo(f"  {difference.recording} {difference.reason}")
-    click.echo(f"{len(report.differences)} verdicts differ")
-    if report.unproven:
-        click.echo(f"{len(report.unproven)} rules are unproven, their evidence being composed:")
-        click.echo("  " + ", ".join(report.unproven))
+def _told(faults: Iterable[RuleFault]) -> Iterable[tuple[str, str]]:
+    return ((fault.rule, f"({fault.place}) {fault.reason}") for fault in faults)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -45,6 +46,13 @@ def load_config(path: Path, env: Mapping[str, str] | None = None, *, secrets: bo
 
 def _is_secret(place: Place) -> bool:
     return len(place) > 2 and place[0] == "upstreams" and place[2] in ("api_key", "headers")
+
+
+#: What makes a vendor of a known family known, word for word.
+_NEW_VENDOR: Final = (
+    "; a new vendor needs a file in the rules folder, named as it is, of three lines: `vendor: NAME`, "
+    "`dialects: [openai]`, `use: [_infra]`; `sluice probe` learns the rest"
+)
 
 
 class _Loading:
@@ -107,7 +115,9 @@ class _Loading:
         if section.vendor not in vendors:
             at = (*place, "vendor")
             what = "of that name" if at in self._document.variables else f"called {section.vendor}"
-            raise self._document.error(at, f"no rule file is {what}; {nearest(section.vendor, vendors)}")
+            near = nearest(section.vendor, vendors)
+            is_new = not near.startswith("did you mean") and not section.vendor.startswith("_")
+            raise self._document.error(at, f"no rule file is {what}; {near}{_NEW_VENDOR if is_new else ''}")
         chosen = _over(self._file.defaults, section)
         variable = self._document.variables.get((*place, "api_key"))
         return UpstreamSettings(
@@ -118,6 +128,7 @@ class _Loading:
             credential=section.credential or variable or DEFAULT_CREDENTIAL,
             dialect=section.dialect,
             deadlines=Deadlines(**chosen.deadlines.model_dump()),
+            deadlines_said=frozenset(chosen.deadlines.model_fields_set),
             after_finish_s=chosen.after_finish_s,
             retries=chosen.retries,
             on_client_gone=chosen.on_client_gone,

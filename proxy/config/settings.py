@@ -94,7 +94,7 @@ class UpstreamSettings:
     """One vendor account. `base_url` has no slash at its end and may carry a query; `credential` is the key's name in
     the ledger, never the key; `headers` go with every request and may hold a secret; `unsupported` says what becomes of
     that part of a request which the vendor's grammar cannot express; `region` is for vendors whose requests are signed
-    for one."""
+    for one; `deadlines_said` names the deadlines that the file gives, for the others are the vendor's own to say."""
 
     name: str
     vendor: str
@@ -103,6 +103,7 @@ class UpstreamSettings:
     credential: str = DEFAULT_CREDENTIAL
     dialect: str | None = None
     deadlines: Deadlines = Deadlines()
+    deadlines_said: frozenset[str] = frozenset()
     after_finish_s: float = 2.0
     retries: int = 0
     on_client_gone: OnClientGone = "cancel"

@@ -20,13 +20,16 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     total = figure(vendor, "total_tokens")
     details = as_mapping(vendor.get("completion_tokens_details"))
     reasoning = figure(details, "reasoning_tokens") if details else None
+    added = 0
     if prompt is not None and completion is not None and reasoning and total == prompt + completion + reasoning:
-        completion += reasoning
+        added = reasoning
+        completion += added
     cached = as_mapping(vendor.get("prompt_tokens_details"))
     cache_read = figure(cached, "cached_tokens") if cached else None
     if cache_read is None:
         cache_read = figure(vendor, "prompt_cache_hit_tokens", "cached_tokens")
-    return Usage(prompt, completion, cache_read, figure(cached, "cache_write_tokens") if cached else None, reasoning)
+    cache_write = figure(cached, "cache_write_tokens") if cached else None
+    return Usage(prompt, completion, cache_read, cache_write, reasoning, reasoning_added=added)
 
 
 def client_usage(usage: Usage, native: Mapping[str, object] | None, count: Count) -> dict[str, object]:
@@ -42,6 +45,8 @@ def own_usage(usage: Usage, vendor: Mapping[str, object], count: Count) -> dict[
     if not usage.is_whole:
         told["estimated"] = True
         total = None
+    if total is not None and usage.reasoning_added + usage.cache_added:
+        total = max(total, prompt + completion)  # a total that leaves out what its figures do
     told["prompt_tokens"], told["completion_tokens"] = prompt, completion
     told["total_tokens"] = prompt + completion if total is None else total
     return told

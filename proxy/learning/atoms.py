@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from proxy.canon.verdict import ErrorClass
 from proxy.learning.words import SPACELESS, STOPWORDS, WordStats, code_parts, pieces_of, without_asked
 from proxy.semantics.classifier import Seen
@@ -27,6 +29,8 @@ _UNIT: Final = re.compile(rf"[{SPACELESS}]+|[^\W{SPACELESS}]+(?:[-'_.][^\W{SPACE
 _GAP: Final = re.compile(r"#|[\"'`«»“”‘’<>{}\[\]()|]|[.!?;]\s|[。！？；，、：\n]")
 _MARKER: Final = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w.-]{3,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _TELLING_HEADER: Final = re.compile(r"err|code|reason|fault|fail|cause|deny|denied|block|limit-type|status")
+#: What vendors call their codes.
+_NAMED: Final = re.compile(r"code|err|type|kind|reason|status|no$", re.IGNORECASE)
 _ORDINARY_HEADERS: Final = frozenset(("content-encoding", "x-content-type-options", "referrer-policy"))
 # Say "error" and nothing else, at most vendors.
 _WEAK_CODES: Final = frozenset(
@@ -62,7 +66,7 @@ class Atom:
 
 def atoms_of(seen: Seen, error_class: ErrorClass, stats: WordStats, asked: Collection[str]) -> list[Atom]:
     """Every condition that holds for this answer and could be a reason, the best first."""
-    found = [*_codes(seen, error_class, stats, asked), *_fields(seen, asked)]
+    found = [*_codes(seen, error_class, stats, asked), *_fields(seen, asked), *_quoted_fields(seen)]
     found += _headers(seen, error_class, stats)
     found += _phrases(seen, error_class, stats, asked)
     if seen.obs.finish:
@@ -71,6 +75,18 @@ def atoms_of(seen: Seen, error_class: ErrorClass, stats: WordStats, asked: Colle
         found.append(_status(seen.status))
     unique = {(atom.key, atom.path, atom.value): atom for atom in reversed(found)}
     return sorted(unique.values(), key=lambda atom: -atom.score)
+
+
+def marks_of(seen: Seen, asked: Collection[str]) -> frozenset[str]:
+    """What an answer says in codes rather than in words: codes, fields and headers that are named so; tags in the
+    message where there are none. Answers that say the same words with other marks mean other things."""
+    marks = [f"{atom.path}={atom.value}" for atom in (*_fields(seen, asked), *_quoted_fields(seen))]
+    marks += [f"{name}: {value}" for name, value in _telling_headers(seen)]
+    marks += [code.lower() for code in seen.said.codes if without_asked(code, asked) == code]
+    if not marks:
+        found = [_MARKER.findall(without_asked(message[:600], asked)) for message in seen.said.messages]
+        marks = [tag for tags in found for tag in tags if not tag.isdigit()]
+    return frozenset(marks)
 
 
 def status_atom(seen: Seen) -> Atom | None:
@@ -119,10 +135,33 @@ def _fields(seen: Seen, asked: Collection[str]) -> Iterator[Atom]:
         text = as_text(value)
         if text in told or text in quoted or text == str(seen.status) or len(text) > 60 or " " in text:
             continue
-        named = re.search(r"code|err|type|kind|reason|status|no$", path.rsplit(".", 1)[-1], re.IGNORECASE)
+        named = _NAMED.search(path.rsplit(".", 1)[-1])
         is_id = without_asked(text, ()) != text
         if not is_id and named is not None and text not in _WEAK_CODES:
             yield _json(path, value, 2.2)
+
+
+def _quoted_fields(seen: Seen) -> Iterator[Atom]:
+    """The same in JSON that stands inside a text, where no path leads: as words of that text."""
+    told = {code.lower() for code in seen.said.codes}
+    for path, text in _scalars(seen.said.payload):
+        if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
+            continue
+        for inner, value in _scalars(_loaded(text)):
+            name, word = inner.rsplit(".", 1)[-1], as_text(value)
+            if word in told or not _NAMED.search(name) or word in _WEAK_CODES or len(word) > 60:
+                continue
+            if " " not in word and without_asked(word, ()) == word:
+                pattern = rf"\b{_escaped(name)}\W+{_escaped(word)}\b"
+                condition = Condition(match=((parse_path(path), re.compile(pattern, re.IGNORECASE)),))
+                yield Atom("match", path, pattern, 2.1, condition)
+
+
+def _loaded(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _scalars(payload: object) -> Iterator[tuple[str, str | int]]:
@@ -145,13 +184,18 @@ def _scalars(payload: object) -> Iterator[tuple[str, str | int]]:
 
 
 def _headers(seen: Seen, error_class: ErrorClass, stats: WordStats) -> Iterator[Atom]:
+    for name, value in _telling_headers(seen):
+        pattern = re.compile(f"^{re.escape(value)}$", re.IGNORECASE)
+        score = 2.3 + _leaning_of_code(value, error_class, stats)
+        yield Atom("header", name, f"^{_escaped(value)}$", score, Condition(header=((name, pattern),)))
+
+
+def _telling_headers(seen: Seen) -> Iterator[tuple[str, str]]:
     for name, value in seen.headers.items():
         if name in _ORDINARY_HEADERS or not _TELLING_HEADER.search(name) or name.startswith(("x-ratelimit", "cf-")):
             continue
         if value and len(value) <= 60 and without_asked(value, ()) == value:
-            pattern = re.compile(f"^{re.escape(value)}$", re.IGNORECASE)
-            score = 2.3 + _leaning_of_code(value, error_class, stats)
-            yield Atom("header", name, f"^{_escaped(value)}$", score, Condition(header=((name, pattern),)))
+            yield name, value
 
 
 def _phrases(seen: Seen, error_class: ErrorClass, stats: WordStats, asked: Collection[str]) -> Iterator[Atom]:

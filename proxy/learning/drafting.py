@@ -40,6 +40,7 @@ _MAX_ATOMS: Final = 80
 _MAX_PAIRS: Final = 10
 # What one more answer is worth against a better condition.
 _PER_ANSWER: Final = 1.4
+_PER_SIBLING: Final = 0.7
 _LEAST: Final = 0.2
 
 
@@ -91,6 +92,11 @@ class _Candidate:
     atoms: tuple[Atom, ...]
     covers: frozenset[int]
     score: float
+
+    @property
+    def is_status(self) -> bool:
+        """A status alone, which speaks no louder for being said of many: what nobody has seen yet may have it too."""
+        return all(atom.key == "status" for atom in self.atoms)
 
 
 def draft_rules(
@@ -161,12 +167,14 @@ class _Drafting:
         meaning = _meaning(group[0].answer)
         against = [one for one in self._all if one.index >= before and self._would_be_wrong(one, meaning)]
         candidates = [one for one in self._candidates(group) if not self._conflicts(one, against)]
+        siblings = [one for one in self._asked if one.right and _meaning(one.answer) == meaning]
+        worth = {one: self._worth(one, siblings) for one in candidates}
         chosen: list[_Candidate] = []
         open_ones = set(range(len(group)))
         while open_ones:
             best = max(
                 (one for one in candidates if one.covers & open_ones),
-                key=lambda one: one.score + _PER_ANSWER * len(one.covers & open_ones),
+                key=lambda one: worth[one] + (0 if one.is_status else _PER_ANSWER * len(one.covers & open_ones)),
                 default=None,
             )
             if best is None:
@@ -174,6 +182,12 @@ class _Drafting:
             chosen.append(best)
             open_ones -= best.covers
         return chosen, [group[number] for number in sorted(open_ones)]
+
+    @staticmethod
+    def _worth(candidate: _Candidate, siblings: Sequence[_Judged]) -> float:
+        """Answers of this meaning that a shared rule knows already need no rule, but they show what is stable."""
+        condition = joined(candidate.atoms)
+        return candidate.score + _PER_SIBLING * sum(holds(condition, one.seen) for one in siblings)
 
     @staticmethod
     def _would_be_wrong(one: _Judged, meaning: tuple[ErrorClass, str]) -> bool:
@@ -229,7 +243,7 @@ class _Drafting:
                 then["retry_after"] = {"json": path}
             yield Draft(
                 vendor=self._profile.vendor,
-                id=self._new_id(code),
+                id=self._new_id(answers[0].answer.cause or code),
                 when=_when(candidates),
                 then=then,
                 evidence=tuple(dict.fromkeys(one.answer.place for one in answers if one.answer.place)),
@@ -239,10 +253,10 @@ class _Drafting:
                 reason=_reason(answers),
             )
 
-    def _new_id(self, code: str) -> str:
+    def _new_id(self, word: str) -> str:
         prefixes = Counter(rule_id.split(".", 1)[0] for rule_id in self._own if "." in rule_id)
         prefix = prefixes.most_common(1)[0][0] if prefixes else self._profile.vendor
-        stem = f"{prefix}.{re.sub(r'[^a-z0-9-]+', '-', code.lower()).strip('-')}"
+        stem = f"{prefix}.{re.sub(r'[^a-z0-9-]+', '-', word.lower()).strip('-')}"
         name, number = stem, 2
         while name in self._taken:
             name, number = f"{stem}-{number}", number + 1
@@ -323,6 +337,8 @@ def _both(here: dict[str, object], more: dict[str, object]) -> dict[str, object]
 
 def _reason(answers: Sequence[_Judged]) -> str:
     before = answers[0].verdict
+    causes = dict.fromkeys(one.answer.cause for one in answers if one.answer.cause)
+    probed = f"probed with {', '.join(causes)}: " if causes else ""
     if not before.mapped:
-        return "no rule knew this answer"
-    return f"was taken for {before.error_class} by {before.rule_id}"
+        return f"{probed}no rule knew this answer"
+    return f"{probed}was taken for {before.error_class} by {before.rule_id}"

@@ -6,8 +6,9 @@ of them all where they are, and the examples by which the class of a new answer 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 from proxy.canon.verdict import ErrorClass
@@ -15,20 +16,39 @@ from proxy.learning.replaying import replay
 from proxy.learning.values import Answer
 from proxy.semantics.classifier import UNMAPPED
 from proxy.semantics.rule import RuleSet, VendorProfile
-from proxy.stores.recordings import Recording
+from proxy.stores.evidence import shipped_recordings
+from proxy.stores.recordings import Recording, find_recordings
+from proxy.stores.rules import default_rules_dir, load_rules
 
 _CLASSES = frozenset(ErrorClass)
 
 
-def known_answers(rules: RuleSet, recordings: Iterable[Recording], root: Path) -> list[Answer]:
-    """Every recorded answer that a vendor's rules judge. `root` is the folder that `evidence:` paths start from."""
+def known_answers(rules: RuleSet, recordings: Mapping[str, Recording]) -> list[Answer]:
+    """Every recorded answer that a vendor's rules judge, from recordings by place."""
     answers = []
-    for recording in recordings:
+    for place, recording in recordings.items():
         if recording.vendor in rules.vendors:
-            answer = answer_of(rules.profile(recording.vendor), recording, place_of(recording.path, root))
+            answer = answer_of(rules.profile(recording.vendor), recording, place)
             if answer is not None and answer.wanted:
                 answers.append(answer)
     return answers
+
+
+def evidence_of(folder: Path, wanted: Collection[str] | None = None) -> dict[str, Recording]:
+    """The folder's recordings by place, and of the shipped ones those that it has not: all, or the ones that are
+    wanted."""
+    found = find_recordings([folder]) if folder.is_dir() else []
+    own = {place_of(one.path, folder.parent): one for one in found}
+    shipped = shipped_recordings()
+    more = shipped.keys() if wanted is None else shipped.keys() & set(wanted)
+    return own | {place: shipped[place] for place in shipped if place in more and place not in own}
+
+
+@cache
+def shipped_answers() -> tuple[RuleSet, tuple[Answer, ...]]:
+    """The rules that came with the package, and what its recordings prove of them."""
+    rules = load_rules(default_rules_dir())
+    return rules, tuple(known_answers(rules, shipped_recordings()))
 
 
 def answer_of(profile: VendorProfile, recording: Recording, place: str) -> Answer | None:
@@ -73,5 +93,5 @@ def asked_words(recording: Recording) -> tuple[str, ...]:
 
 def place_of(path: Path, root: Path) -> str:
     """A recording's path as `evidence:` writes it."""
-    path, root = path.resolve(), root.resolve()
+    path, root = path.absolute(), root.absolute()
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from proxy.canon.verdict import ErrorClass
+from proxy.learning.atoms import marks_of
+from proxy.learning.known import shipped_answers
 from proxy.learning.values import Answer
-from proxy.learning.words import WordStats, words_of
+from proxy.learning.words import WordStats, tokens, words_of
 from proxy.semantics.classifier import Seen
 from proxy.semantics.rule import RuleSet, VendorProfile
 
@@ -58,9 +60,7 @@ class Corpus:
 
     def bag(self, answer: Answer) -> Counter[str]:
         """The answer's words."""
-        vendor = answer.observation.vendor
-        profile = self._rules.vendors.get(vendor) or VendorProfile(vendor)
-        return words_of(vendor, Seen.of(profile, answer.observation), answer.asked)
+        return words_of(answer.observation.vendor, self._seen(answer), answer.asked)
 
     def guess(self, answer: Answer, *, but: str | None = None) -> Guess | None:
         """None if the answer has no word in common with any known one. `but` leaves out the answers of one vendor."""
@@ -72,7 +72,7 @@ class Corpus:
         near = [
             (like, number)
             for number, like in likeness.most_common()
-            if but is None or self.known[number].observation.vendor != but
+            if (but is None or self.known[number].observation.vendor != but) and not self._is_told_apart(answer, number)
         ][:_VOTERS]
         if not near:
             return None
@@ -91,6 +91,30 @@ class Corpus:
             f"like {example.place} ({like:.0%}): {self._shared(vector, number)}",
             example.place,
         )
+
+    def marks(self, answer: Answer) -> frozenset[str]:
+        """The answer's codes, wherever they stand."""
+        return marks_of(self._seen(answer), answer.asked)
+
+    def _seen(self, answer: Answer) -> Seen:
+        vendor = answer.observation.vendor
+        return Seen.of(self._rules.vendors.get(vendor) or VendorProfile(vendor), answer.observation)
+
+    def _is_told_apart(self, answer: Answer, number: int) -> bool:
+        """Does the vendor say the same words with another code? Then it means something else, and the words nothing."""
+        other = self.known[number]
+        if other.observation.vendor != answer.observation.vendor:
+            return False
+        said, told = self._plain(answer), self._plain(other)
+        if not (said <= told or told <= said):
+            return False
+        marks, others = self.marks(answer), self.marks(other)
+        return bool(marks) and bool(others) and marks != others
+
+    def _plain(self, answer: Answer) -> frozenset[str]:
+        """The words of its messages; numbers, and words with digits in them, are left out."""
+        said = [token for message in self._seen(answer).said.messages for token in tokens(message)]
+        return frozenset(token for token in said if not any(character.isdigit() for character in token))
 
     def alike(self, one: Answer, other: Answer) -> float:
         """0 to 1, of two answers."""
@@ -115,6 +139,14 @@ class Corpus:
         return "both say " + ", ".join(dict.fromkeys(told[:_TOLD_WORDS]))
 
 
+def corpus_of(rules: RuleSet, answers: Sequence[Answer]) -> Corpus:
+    """These answers, and those that came with the package: an example need not be of the same vendor."""
+    shipped, examples = shipped_answers()
+    own = {answer.place for answer in answers}
+    every = RuleSet({**shipped.vendors, **rules.vendors}, rules.version)
+    return Corpus(every, [*answers, *(one for one in examples if one.place not in own)])
+
+
 def _rarity(bags: Sequence[Counter[str]]) -> Mapping[str, float]:
     having: Counter[str] = Counter()
     for bag in bags:
@@ -123,7 +155,8 @@ def _rarity(bags: Sequence[Counter[str]]) -> Mapping[str, float]:
 
 
 def group_alike(corpus: Corpus, answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Answers of one vendor that say the same in other words, together; in the order in which they came."""
+    """Answers of one vendor that say the same, together; in the order in which they came. Those whose marks differ
+    (codes, tags, telling headers) are apart, also where their words are the same."""
     groups: list[list[Answer]] = []
     for answer in answers:
         fitting = next((group for group in groups if _belongs(corpus, group, answer)), None)
@@ -135,6 +168,6 @@ def group_alike(corpus: Corpus, answers: Sequence[Answer]) -> list[list[Answer]]
 
 
 def _belongs(corpus: Corpus, group: Sequence[Answer], answer: Answer) -> bool:
-    return any(
-        one.observation.vendor == answer.observation.vendor and corpus.alike(one, answer) >= _SAME for one in group
-    )
+    if group[0].observation.vendor != answer.observation.vendor or corpus.marks(group[0]) != corpus.marks(answer):
+        return False
+    return any(corpus.alike(one, answer) >= _SAME for one in group)

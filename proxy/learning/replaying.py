@@ -22,6 +22,11 @@ _STOPS: Final = {"close": Stop.EOF, "reset": Stop.CUT, "abort": Stop.CUT, "hang"
 
 def replay(profile: VendorProfile, recording: Recording) -> Facts:
     """What the pipeline makes of a recording, with the clock of its reads."""
+    return play(profile, recording).facts
+
+
+def play(profile: VendorProfile, recording: Recording) -> Pipeline:
+    """A pipeline that a recording has run through to its end: `facts`, and the whole `verdict` if it was an error."""
     dialect = recording.dialect or profile.dialect
     sent = _body_of(recording)
     setup = Setup(profile, "replay", "m-test", "0" * 32, "check", WALL, dialect=dialect, sent=sent)
@@ -32,7 +37,7 @@ def replay(profile: VendorProfile, recording: Recording) -> Facts:
             break
         pipeline.feed(read.data, read.t)
     pipeline.finish(_STOPS[recording.end], recording.end_at)
-    return pipeline.facts
+    return pipeline
 
 
 def _body_of(recording: Recording) -> Mapping[str, object]:

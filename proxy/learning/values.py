@@ -13,7 +13,8 @@ from proxy.canon.verdict import ErrorClass, Observation
 class Answer:
     """One answer that was an error. `place` is its recording's path as `evidence:` has it, "" where there is none;
     `wanted` are the classes that are right (none known: empty), `code` the code it should have, None if any will do;
-    `asked` are words of the request that a vendor may quote (model, wrong key): never a reason for a rule."""
+    `asked` are words of the request that a vendor may quote (model, wrong key): never a reason for a rule. `cause`
+    names what brought it about (a probe), "" where nobody knows."""
 
     place: str
     observation: Observation
@@ -22,6 +23,7 @@ class Answer:
     proof: str = "captured"
     seen: date | None = None
     asked: tuple[str, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

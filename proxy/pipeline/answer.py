@@ -38,6 +38,8 @@ class Answer:
         self, setup: Setup, asked: Asked, reader: Reader, writer: Writer, facts: Facts, *, is_native: bool
     ) -> None:
         self._setup, self._asked, self._facts = setup, asked, facts
+        self._ways = setup.profile.ways
+        self._doubted = self._ways.untrusted_finishes
         self._reader, self._writer, self._is_native = reader, writer, is_native
         self._choices: dict[int, Choice] = {}
         self._out: list[bytes] = []
@@ -71,6 +73,11 @@ class Answer:
     @property
     def finished(self) -> bool:
         return bool(self._choices) and all(choice.finish is not None for choice in self._choices.values())
+
+    @property
+    def is_doubted(self) -> bool:
+        """Does a choice have a finish that this vendor also says before the end?"""
+        return any(choice.is_doubted for choice in self._choices.values())
 
     def knows(self, choice: int) -> bool:
         """Has this choice begun?"""
@@ -132,6 +139,7 @@ class Answer:
             self._write(chunk, delta, choice, finish, progress, now)
         if finish is not None:
             choice.finish = finish
+            choice.is_doubted = bool(self._doubted) and (delta.finish or "").lower() in self._doubted
             choice.finish_chunk, choice.finish_delta = chunk, delta
         return progress or finish is not None
 
@@ -544,7 +552,9 @@ class Answer:
         vendor = self._facts.vendor_usage
         if vendor is None:
             return Usage(), None
-        return self._reader.usage(vendor), vendor if self._is_native else None
+        ways = self._ways.usage
+        usage = self._reader.usage(vendor).placed(ways.reasoning, ways.cache)
+        return usage, vendor if self._is_native else None
 
     # ---- one body ------------------------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ CALL = "call"  # the beginning of a tool call, held because its name may still g
 
 
 class Choice:
-    """`finish` is canonical, `finish_chunk` and `finish_delta` what brought it; `last` the chunk that it was last fed
-    from (not kept up to date by what passes unparsed, after which nothing is held). `held_since` says for each field
-    with a tail that has a deadline when the oldest part of it came. `texts` and `extra` are kept only where many
-    events are to become one body."""
+    """`finish` is canonical, `finish_chunk` and `finish_delta` what brought it, `is_doubted`: this vendor says it
+    before the end too; `last` the chunk that it was last fed from (not kept up to date by what passes unparsed, after
+    which nothing is held). `held_since` says for each field with a tail that has a deadline when the oldest part of it
+    came. `texts` and `extra` are kept only where many events are to become one body."""
 
     __slots__ = (
         "boundary",
@@ -27,6 +27,7 @@ class Choice:
         "held_since",
         "holds",
         "index",
+        "is_doubted",
         "last",
         "logprobs",
         "pending",
@@ -47,6 +48,7 @@ class Choice:
         self.role_sent = False
         self.seen: set[str] = set()
         self.finish: str | None = None
+        self.is_doubted = False
         self.last: Chunk | None = None
         self.finish_chunk: Chunk | None = None
         self.finish_delta: Delta | None = None

@@ -1,9 +1,9 @@
 """One attempt's stream, from the upstream's bytes to the client's, without I/O, clock or log of its own.
 
 In: the response head, reads and the moments at which they came. Out: bytes for the client, and one `Closing` with the
-facts for the ledger's row. The order is: intake (frames) -> reader (chunks) -> rules (errors) -> per choice: tool
-calls, fence, hold -> writer (events). Three things happen once: the commit point (first progress: from then on errors
-are events), the verdict (the first error ends the stream), and the closing.
+facts for the ledger's row. The order is: intake (frames) -> reader (chunks) -> rules (errors) -> repeats -> per choice:
+tool calls, fence, hold -> writer (events). Three things happen once: the commit point (first progress: from then on
+errors are events), the verdict (the first error ends the stream), and the closing.
 
 The row must be durable before the seal goes out: `finish` says what may be written before it, `seal` what after it.
 Nothing is awaited here; a caller that loses its client or its upstream says so through `finish`. (contract W1-W6, L1)
@@ -39,6 +39,8 @@ from proxy.dialects.signs import is_error, speaks_of_error
 from proxy.errors import LimitExceeded
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
+from proxy.pipeline.repeats import Repeats
+from proxy.pipeline.reports import UsageReports
 from proxy.pipeline.values import Asked, Closing, Facts, Head, Pieces, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.classifier import classify
@@ -58,7 +60,9 @@ class Pipeline:
     """Fed with one upstream's answer. `committed`: the client's stream has begun. `over`: nothing more need be read."""
 
     def __init__(self, setup: Setup, asked: Asked) -> None:
-        self.setup = setup
+        spoken = setup.dialect or setup.profile.dialect
+        profile = setup.profile.speaking(spoken)
+        self.setup = setup = setup if profile is setup.profile else replace(setup, profile=profile)
         self.asked = asked
         self.facts = Facts()
         self.committed = False
@@ -67,7 +71,7 @@ class Pipeline:
         self.verdict: Verdict | None = None
         self._ending: Ending | None = None
         self._headers: Mapping[str, str] = {}
-        self._dialect = VENDOR_DIALECTS[setup.dialect or setup.profile.dialect]
+        self._dialect = VENDOR_DIALECTS[spoken]
         self._client = CLIENT_DIALECTS[asked.client]
         self._reader: Reader = self._dialect.reader(setup.sent)
         # Only this reader's events may pass unread, or as they came.
@@ -80,7 +84,11 @@ class Pipeline:
         self._plain: PlainShape | None = None
         self._alike = False
         self._many = False
-        self._learnings = _LEARNINGS
+        ways = profile.ways
+        self._repeats = Repeats(ways.text_mode) if ways.text_mode != "delta" else None
+        self._reports = UsageReports(ways.usage)
+        # Where each event must be looked at, none may pass unread.
+        self._learnings = _LEARNINGS if self._repeats is None and not self._reports.looks else 0
         self._end_mark = False
         self._is_whole = False
         self._is_torn = False
@@ -139,7 +147,15 @@ class Pipeline:
     @property
     def finished(self) -> bool:
         """Every choice seen has its finish, and that can be relied on: only usage is waited for."""
-        return self._answer.finished and self._reader.finish_is_last and not self._answer.spoke_on
+        answer = self._answer
+        if not answer.finished or self._is_marked:
+            return answer.finished
+        return self._reader.finish_is_last and not (answer.spoke_on or answer.is_doubted)
+
+    @property
+    def _is_marked(self) -> bool:
+        """The end mark has come, of a vendor whose mark can be trusted."""
+        return self._end_mark and self.setup.profile.end_mark_trusted
 
     def tick(self, now: float) -> bytes:
         """Held tails whose time has come."""
@@ -274,9 +290,12 @@ class Pipeline:
         return True
 
     def _payload(self, parsed: Parsed, frame: Frame, now: float) -> None:
+        if self._reports.looks:
+            parsed = self._reports.found(parsed, frame.data)
         match parsed:
             case Chunk():
                 self.facts.events_in += 1
+                self._trim(parsed)
                 self._chunk(parsed, now)
                 self._learn(parsed)
             case ErrorSeen() if parsed.is_vague and not self._knows(parsed, frame):
@@ -286,7 +305,9 @@ class Pipeline:
             case ErrorSeen():
                 self.facts.events_in += 1
                 finish = None
-                if parsed.chunk is not None:  # what else it carried goes first; its finish belongs to the error
+                if parsed.chunk is not None:
+                    self._trim(parsed.chunk)
+                    # what else it carried goes first; its finish belongs to the error
                     for delta in parsed.chunk.deltas:
                         finish, delta.finish = delta.finish or finish, None
                     self._chunk(parsed.chunk, now)
@@ -301,6 +322,13 @@ class Pipeline:
             case Malformed():
                 self._keep_aside(parsed.data)
 
+    def _trim(self, chunk: Chunk) -> None:
+        """Take out what the vendor says again, where it does (`text_mode`)."""
+        if self._repeats is not None:
+            self._repeats.trim(chunk)
+            if self._repeats.differs:
+                self.facts.notes.setdefault("text_mode", "said again in other words")
+
     def _knows(self, seen: ErrorSeen, frame: Frame) -> bool:
         """Does a rule know these words? `{"message": "processing"}` is only talk."""
         phase = Phase.MID if self._answer.said else Phase.FIRST
@@ -309,15 +337,19 @@ class Pipeline:
     def _after_mark(self) -> None:
         """The answer ends here, but some relays send its usage behind the mark: that alone is waited for, until the
         body ends or `after_finish` passes."""
-        self.over = not self._answer.finished or self.facts.vendor_usage is not None
+        no_more = self.facts.vendor_usage is not None or self.setup.profile.ways.usage.scope == "absent"
+        self.over = not self._answer.finished or no_more
         self._aside_at_mark = self._said_aside()
         self._plain, self._run, self._learnings = None, None, 0
 
     def _take_usage(self, frame: Frame) -> None:
-        parsed = self._reader.read(frame.data, frame.event, False)
+        parsed = self._reports.found(self._reader.read(frame.data, frame.event, False), frame.data)
         if isinstance(parsed, Chunk) and parsed.usage is not None:
-            self.facts.vendor_usage = parsed.usage
+            self._report(parsed.usage)
             self.over = True
+
+    def _report(self, usage: Mapping[str, object]) -> None:
+        self.facts.vendor_usage = self._reports.joined(self.facts.vendor_usage, usage)
 
     def _malformed(self, parsed: Malformed, frame: Frame, now: float) -> None:
         """No JSON: several payloads without blank lines between them, the end of a cut stream, words, or a loss."""
@@ -350,7 +382,7 @@ class Pipeline:
     def _chunk(self, chunk: Chunk, now: float) -> None:
         facts = self.facts
         if chunk.usage is not None:
-            facts.vendor_usage = chunk.usage
+            self._report(chunk.usage)
         if chunk.model and facts.served_model is None:
             facts.served_model = chunk.model
         if chunk.id and facts.vendor_response_id is None:
@@ -495,7 +527,7 @@ class Pipeline:
 
     def _whole_body(self, body: bytes, stop: Stop, now: float) -> None:
         """A plain body under 200: a completion, an error, or a page from something in between."""
-        parsed = self._reader.read_body(body)
+        parsed = self._reports.found(self._reader.read_body(body), body)
         match parsed:
             case Chunk() if parsed.deltas:
                 if self._openai is not None and _says_nothing(body):
@@ -565,7 +597,11 @@ class Pipeline:
 
     def _is_proved(self, stop: Stop) -> bool:
         """A finish that was said on the way, or may have been, proves nothing where the answer did not end by itself,
-        or ended within an event."""
+        or ended within an event. One that is doubted needs the end mark besides, or the body's own end where there is
+        no mark."""
+        if self._answer.is_doubted:
+            is_closed = stop is Stop.EOF and not self._is_torn and self.setup.profile.ways.end_mark == "never"
+            return self._is_marked or self._is_whole or is_closed
         if self._answer.spoke_on:
             return stop in (Stop.EOF, Stop.AFTER_FINISH) and not self._is_torn
         return self._reader.finish_is_last or not self._is_torn
@@ -573,8 +609,7 @@ class Pipeline:
     def _inferred(self) -> bool:
         """The end mark, or the end of a body that is one whole JSON, stands for the finish, where it can be trusted and
         nothing speaks against it."""
-        trusted = self._is_whole or (self._end_mark and self.setup.profile.end_mark_trusted)
-        if not trusted or not self._answer.said:
+        if not (self._is_whole or self._is_marked) or not self._answer.said:
             return False
         if not all(is_whole_json(arguments) for arguments in self._answer.arguments()):
             return False

@@ -110,7 +110,7 @@ def _select(path: JsonPath, seen: Seen) -> Sequence[object]:
         case "$message":
             return seen.said.messages
         case "$code":
-            return seen.said.codes
+            return seen.said.spellings
         case "$status":
             return [seen.status]
         case _:

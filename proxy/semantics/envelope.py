@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 import orjson
 
 MAX_TEXT = 2000  # characters of one message that are looked at
+MAX_TEXTS = 4000  # of all messages together: every rule searches them, on the event loop
 MAX_BODY = 64 * 1024  # bytes of a body that are looked at
-_MAX_DEPTH = 6
+_MAX_DEPTH = 10
 _MAX_ITEMS = 8  # elements of one list: details, violations
 _MAX_WORDS = 40
 
@@ -31,7 +32,7 @@ _HOLDERS = (
 )  # fmt: skip
 _MESSAGES = (
     "message", "msg", "Message", "Msg", "error_msg", "status_msg", "error_message", "errorMessage", "err_msg",
-    "ErrorMsg", "error_description", "title", "faultstring", "blockReasonMessage",
+    "ErrorMsg", "error_description", "title", "faultstring", "blockReasonMessage", "status_message",
 )  # fmt: skip
 _CODES = (
     "code", "Code", "type", "status", "error_code", "status_code", "reason", "error_type", "errcode", "err_code",
@@ -44,7 +45,8 @@ _STATUSES = (
 )  # fmt: skip
 _WAITS = (
     "retryDelay", "retry_after", "retryAfter", "retry_after_seconds", "retryAfterSeconds", "retry_after_ms",
-    "retryAfterMs", "resets_in_seconds", "reset_after", "resets_at", "reset_at", "quotaResetDelay",
+    "retryAfterMs", "resets_in_seconds", "reset_after", "resets_at", "reset_at", "quotaResetDelay", "estimated_time",
+    "retry_delay", "retry_in", "retry-after", "wait_seconds", "reset_in_seconds",
 )  # fmt: skip
 # Words that stand where a code should and say nothing.
 _EMPTY_WORDS = frozenset({"", "none", "null", "error", "undefined", "nil"})
@@ -52,19 +54,28 @@ _EMPTY_WORDS = frozenset({"", "none", "null", "error", "undefined", "nil"})
 _TITLE = re.compile(r"<title[^>]*>(.{0,400}?)</title>", re.I | re.S)
 _HEADING = re.compile(r"<h1[^>]*>(.{0,400}?)</h1>", re.I | re.S)
 _TAG = re.compile(r"<[^>]{0,200}>")
-_QUOTED_WORD = re.compile(r"['\"](?:code|type|reason|status)['\"]\s*:\s*['\"]?([A-Za-z0-9_.\-]{1,80})")
-_QUOTED_MESSAGE = re.compile(r"['\"]message['\"]\s*:\s*(['\"])(.{1,1000}?)\1", re.S)
+# JSON or a Python repr inside a message that does not parse: cut short, or with quotes of another language.
+_QUOTED_WORD = re.compile(
+    r"['\"](?:error_?|status_?|err_?)?(?:code|type|reason|status)['\"]\s*:\s*['\"]?([A-Za-z0-9_.\-]{1,80})", re.I
+)
+_QUOTED_MESSAGE = re.compile(
+    r"['\"](?:(?:error|status|err)_?)?(?:message|msg)['\"]\s*:\s*(['\"])(.{1,1000}?)\1", re.S | re.I
+)
+_WORD_EDGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+")
+_MAX_CODE_WORDS = 4  # a code of more words is a sentence
 _COMMENT_STATUS = re.compile(r"HTTP_STATUS/(\d{3})")
 _FIELD_NAME = re.compile(r"^\s*(?:error|data)\s*:\s*")
 
 
 @dataclass(slots=True)
 class Said:
-    """`codes` and `messages` in the order found, outermost error first; `code` and `message` the ones to show; `status`
+    """`codes` and `messages` in the order found, outermost error first; `spellings` are the codes and, behind them, those
+    of many words in one way of writing them, so that a rule needs one; `code` and `message` the ones to show; `status`
     the HTTP status that the body claims, None if none; `waits` fields about waiting; `headers` those that a relay
     passes on inside its body; `text` the body's own text where it is no JSON, else None."""
 
     codes: list[str] = field(default_factory=list)
+    spellings: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     code: str | None = None
     message: str | None = None
@@ -73,6 +84,7 @@ class Said:
     headers: dict[str, str] = field(default_factory=dict)
     text: str | None = None
     payload: object = None
+    room: int = MAX_TEXTS
 
 
 def read_envelope(payload: object, body: bytes, comments: Iterable[str] = ()) -> Said:
@@ -92,6 +104,7 @@ def read_envelope(payload: object, body: bytes, comments: Iterable[str] = ()) ->
         if said.status is None and (found := _COMMENT_STATUS.search(comment)) is not None:
             said.status = _as_status(found.group(1))
     said.message = _shown_message(said.messages)
+    said.spellings = said.codes + _respelled(said.codes)
     return said
 
 
@@ -157,6 +170,12 @@ def _add_codes(value: Mapping[str, object], said: Said) -> None:
         said.status = next((s for name in _STATUSES if (s := _as_status(value.get(name))) is not None), None)
 
 
+def _respelled(codes: list[str]) -> list[str]:
+    """`RateLimitExceeded`, `rate-limit-exceeded` as `rate_limit_exceeded`, where that is another word."""
+    words = [(code, _WORD_EDGE.sub("_", code).lower()) for code in codes if code.count(" ") < _MAX_CODE_WORDS]
+    return [word for code, word in words if word != code.lower()]
+
+
 def _as_status(value: object) -> int | None:
     if isinstance(value, str) and len(value) == 3 and value.isascii() and value.isdigit():
         value = int(value)
@@ -165,19 +184,32 @@ def _as_status(value: object) -> int | None:
 
 def _add_message(text: str, said: Said, depth: int) -> None:
     """A message; when it holds JSON or a Python repr of the real error, what that says as well."""
-    text = text[:MAX_TEXT].strip()
-    if not text:
-        return
-    if text[0] in "{[":
-        payload, is_json = _parse(text)
+    whole = text[:MAX_BODY].strip()
+    if whole[:1] in ("{", "["):
+        payload, is_json = _parse(whole)
         if is_json:
             _visit(payload, said, depth + 1)
             return
-    if text not in said.messages:
-        said.messages.append(text)
-    if "{" in text:
+    text = whole[: min(MAX_TEXT, said.room)].strip()
+    _keep_message(text, said)
+    if "{" in text and not _visit_tail(whole, said, depth):
         said.codes += [word for word in _QUOTED_WORD.findall(text)[:_MAX_ITEMS] if word not in said.codes]
-        said.messages += [words for _, words in _QUOTED_MESSAGE.findall(text)[:_MAX_ITEMS]]
+        for _, words in _QUOTED_MESSAGE.findall(text)[:_MAX_ITEMS]:
+            _keep_message(words[: said.room], said)
+
+
+def _keep_message(text: str, said: Said) -> None:
+    if text and text not in said.messages:
+        said.messages.append(text)
+        said.room -= len(text)
+
+
+def _visit_tail(text: str, said: Said, depth: int) -> bool:
+    """JSON behind words: `Error code: 429 - {"error": …}`. False where it does not parse."""
+    payload, is_json = _parse(text[text.index("{") : text.rfind("}") + 1])
+    if is_json:
+        _visit(payload, said, depth + 1)
+    return is_json
 
 
 def _add_headers(value: object, said: Said) -> None:

@@ -35,14 +35,21 @@ _LENGTH = rf"(?P<length>{_NUMBER}\s*{_UNIT}(?:[\s,]*(?:and\s+)?{_NUMBER}\s*{_UNI
 _IN_WORDS = (
     # "try again in 20s", "please retry after 3 seconds", "resets in 1h2m3s", "wait at least 5 seconds"
     re.compile(
-        r"\b(?:again|retry|retried|retrying|resets?|available|wait|waiting|renews?|back|recovers?|returns?)\b"
+        r"\b(?:again|retry|retried|retrying|resets?|available|wait|waiting|renews?|back|recovers?|returns?|refresh(?:es|ed)?"
+        r"|replenish(?:es|ed)?|restored|lifted|cool-?down|limited for)\b"
         rf"[^.\d]{{0,40}}?\b(?:in|after|for|within|least|wait|about)?\s*{_LENGTH}",
         re.I,
     ),
-    re.compile(rf"{_LENGTH}\s*(?:之?后|後|以后)", re.I),
+    re.compile(rf"{_LENGTH}\s*(?:之?后|後|以后|再)", re.I),
+    # "in 20s, please retry"
+    re.compile(rf"\b(?:in|after)\s+{_LENGTH},?\s+(?:please\s+)?(?:re)?try\b", re.I),
     # No unit: "retry after 5".
     re.compile(rf"\bretry[- _]?(?:after|in)\b\s*[:=]?\s*(?P<length>{_NUMBER})(?![\d.:/-])", re.I),
 )
+# "try again in a minute", "wait an hour"
+_ONE = re.compile(r"\b(?:again|retry|wait)\s+(?:in |after |for |about )?an? (?P<unit>second|minute|hour|day)\b", re.I)
+# "again in 00:05:00"
+_CLOCK = re.compile(r"\b(?:in|after)\s+(\d{1,3}):([0-5]\d):([0-5]\d)\b", re.I)
 _DATE = re.compile(
     r"(20\d\d)[-/年](\d{1,2})[-/月](\d{1,2})日?"
     r"(?:[T\s]+(?:at\s+)?(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?)?",
@@ -103,6 +110,11 @@ def wait_from_message(text: str, now_wall: float) -> float | None:
             wait = parse_wait(found.group("length"), now_wall)
             if wait is not None:
                 return wait
+    if (one := _ONE.search(text)) is not None:
+        return _seconds_in(one.group("unit"))
+    if (clock := _CLOCK.search(text)) is not None:
+        hours, minutes, seconds = (int(part) for part in clock.groups())
+        return float(hours * 3600 + minutes * 60 + seconds)
     for pattern, parse in ((_DATE, _date_of), (_DATE_IN_WORDS, _worded_date_of)):
         for found in pattern.finditer(text):
             around = text[max(0, found.start() - _ABOUT_CHARS) : found.end() + _ABOUT_CHARS]

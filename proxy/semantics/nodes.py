@@ -7,13 +7,14 @@ twice and a value that holds itself are RuleErrors. Contract clause R2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import yaml
 from yaml.constructor import ConstructorError
 
 from proxy.errors import RuleError
+from proxy.semantics.complaints import broken_yaml
 
 # libyaml's reader is some ten times faster than the Python one, and reload happens beside live streams.
 _Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -56,19 +57,20 @@ def parse_yaml(file: str, text: str) -> tuple[object, Lines]:
             if root is None:
                 raise RuleError(file, 1, "is empty")
             _refuse_twice(file, root, ())
-            return loader.construct_document(root), Lines(root)
+            try:
+                return loader.construct_document(root), Lines(root)
+            except ValueError as error:
+                raise _unreadable(file, root, error) from error
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = f"is not YAML: {error.problem or error.context}"
-        if isinstance(error, ConstructorError):
-            reason = str(error.problem)
+        reason = str(error.problem) if isinstance(error, ConstructorError) else broken_yaml(error, text)
         raise RuleError(file, mark.line + 1 if mark else None, reason) from error
     except yaml.YAMLError as error:
         raise RuleError(file, None, f"is not YAML: {' '.join(str(error).split())}") from error
     except (ValueError, RecursionError) as error:
-        # The reader's own: an impossible date, or brackets nested without end.
+        # The reader's own: brackets nested without end.
         raise RuleError(file, None, f"is not YAML: {error}") from error
 
 
@@ -86,3 +88,25 @@ def _refuse_twice(file: str, node: yaml.Node, above: tuple[int, ...]) -> None:
                     raise RuleError(file, key.start_mark.line + 1, f"the key {key.value!r} stands twice")
                 keys.add(key.value)
             _refuse_twice(file, value, (*above, id(node)))
+
+
+def _unreadable(file: str, root: yaml.Node, error: ValueError) -> RuleError:
+    """A plain value that looks like a date or a number and is none: 2026-13-99."""
+    for scalar in _scalars(root):
+        try:
+            yaml.SafeLoader("").construct_object(scalar)
+        except ValueError as reason:
+            return RuleError(file, scalar.start_mark.line + 1, f"{scalar.value[:40]!r} cannot be read: {reason}")
+    return RuleError(file, None, f"is not YAML: {error}")
+
+
+def _scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalars(item)
+    elif isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            for part in pair:
+                yield from _scalars(part)

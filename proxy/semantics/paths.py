@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 SAID = ("$message", "$code", "$status")
 # A payload is hostile: `[*]` over a long list must not cost more than this many values.
@@ -50,7 +51,9 @@ def parse_path(text: str) -> JsonPath:
     if text in SAID or text == "$":
         return JsonPath(text, ())
     if text.startswith("$"):
-        raise ValueError(f"unknown name {text!r}; known are {', '.join(SAID)} and $")
+        near = get_close_matches(text, SAID, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"unknown name {text!r}; known are {', '.join(SAID)} and ${hint}")
     steps: list[str | int | None] = []
     position = 0
     while position < len(text):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from re import Pattern
+from typing import Literal
 
+from proxy.canon.usage import Place
 from proxy.canon.verdict import ErrorClass, Phase
 from proxy.errors import RuleError
 from proxy.semantics.paths import JsonPath
@@ -49,14 +51,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """One rule as written. A rule that nobody has seen at work yet has no `evidence`, no `seen` and no `proof`
+    (`captured | simulated | composed`); there is never only a part of the three."""
+
     id: str
     file: str
     line: int
     when: Condition
     then: Outcome
-    evidence: tuple[str, ...]
-    seen: date
-    proof: str  # captured | simulated | composed
+    evidence: tuple[str, ...] = ()
+    seen: date | None = None
+    proof: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,42 @@ class Fallback:
     error_class: ErrorClass
 
 
+EndMark = Literal["sent", "never"]
+TextMode = Literal["delta", "cumulative", "final_repeat"]
+UsageScope = Literal["final", "cumulative", "increments", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageWays:
+    """How a vendor reports usage. `at` are places of its object besides those that the dialect's reader knows; `scope`:
+    the last report counts (`final`, `cumulative`), all are added up (`increments`), or there is none (`absent`);
+    `reasoning` and `cache`: whether its output and its input hold them. None: the dialect's reader knows."""
+
+    at: tuple[JsonPath, ...] = ()
+    scope: UsageScope | None = None
+    reasoning: Place | None = None
+    cache: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWays:
+    """How a vendor speaks its usual dialect. `end_mark`: does it send one (`[DONE]` or the family's own), None if that
+    is not known; `untrusted_finishes` are finish words, in lower case, that it also says before the end; `text_mode`:
+    texts are increments, or each event repeats all so far, or the last one does."""
+
+    end_mark: EndMark | None = None
+    untrusted_finishes: frozenset[str] = frozenset()
+    text_mode: TextMode = "delta"
+    usage: UsageWays = UsageWays()
+
+
 @dataclass(frozen=True, slots=True)
 class VendorProfile:
     """All that is data about one vendor. `finish_reasons` maps the vendor's word to `stop | length | tool_calls |
     content_filter | error`; `end_mark_trusted` is False where a relay invents end marks (contract W5); `key_header`
     names the header for our key where that is not `Authorization: Bearer`; `request_fields` are this vendor's own names
-    of request fields, None where it does not take one."""
+    of request fields, None where it does not take one; `deadlines` are seconds by name, where the configuration says
+    none; `ways` are those of its usual dialect."""
 
     vendor: str
     dialect: str = "openai"
@@ -84,6 +119,13 @@ class VendorProfile:
     heartbeats: tuple[Pattern[str], ...] = ()
     rules: tuple[Rule, ...] = ()
     fallback: tuple[Fallback, ...] = ()
+    ways: StreamWays = StreamWays()
+    deadlines: Mapping[str, float] = field(default_factory=dict)
+
+    def speaking(self, dialect: str) -> VendorProfile:
+        """The profile for an answer in this dialect: one that is not the usual has the ways of its family (xAI counts
+        reasoning beside its output in chat completions, and inside it in responses)."""
+        return self if dialect == self.dialect else replace(self, ways=StreamWays())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,51 @@ Contract clauses R1 and R2.
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from re import Pattern
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from proxy.canon.usage import Place
 from proxy.canon.verdict import ErrorClass, Phase
 from proxy.errors import RuleError
+from proxy.semantics.complaints import nearest, unknown_key, wrong_value
+from proxy.semantics.kinds import (
+    FieldName,
+    FinishWords,
+    HeaderName,
+    Path,
+    Places,
+    Regex,
+    Seconds,
+    Slug,
+    Statuses,
+    Strict,
+    Texts,
+    Words,
+    as_text,
+    listed,
+)
 from proxy.semantics.nodes import Lines, parse_yaml
-from proxy.semantics.paths import JsonPath, parse_path
-from proxy.semantics.rule import Condition, Fallback, Outcome, Rule
+from proxy.semantics.rule import (
+    Condition,
+    EndMark,
+    Fallback,
+    Outcome,
+    Rule,
+    StreamWays,
+    TextMode,
+    UsageScope,
+    UsageWays,
+)
+
+__all__ = ["CALLER_STATUSES", "RuleFile", "as_text", "parse_rule_file"]
 
 # Contract E: only a caller's own mistake keeps a status of its own choice; every other class has one.
 CALLER_STATUSES = (400, 404, 413, 415, 422)
-_STATUS_FAMILY = re.compile(r"([1-5])xx")
-_WORD = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,89 +70,17 @@ class RuleFile:
     use: tuple[tuple[str, int], ...]
     rules: tuple[Rule, ...]
     fallback: tuple[Fallback, ...]
+    ways: StreamWays
+    deadlines: Mapping[str, float]
 
 
-def _compile(value: object) -> Pattern[str]:
-    """A regular expression, or a list of which any may hold. Each is compiled by itself first, so that a fault is told
-    of the one that has it."""
-    given = value if isinstance(value, list) else [value]
-    expressions = [one for one in given if isinstance(one, str) and one]
-    if not given or len(expressions) < len(given):
-        raise ValueError("must be a regular expression in quotes, or a list of them")
-    for one in expressions:
-        try:
-            re.compile(one, re.IGNORECASE)
-        except re.error as error:
-            raise ValueError(f"bad regular expression {one!r}: {error}") from error
-    whole = "|".join(f"(?:{one})" for one in expressions) if len(expressions) > 1 else expressions[0]
-    return re.compile(whole, re.IGNORECASE)
-
-
-def _statuses(value: object) -> tuple[range, ...]:
-    """429, [500, 502], "5xx", "any"."""
-    ranges = []
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, int) and not isinstance(item, bool) and 100 <= item <= 599:
-            ranges.append(range(item, item + 1))
-        elif isinstance(item, str) and (family := _STATUS_FAMILY.fullmatch(item)):
-            first = int(family.group(1)) * 100
-            ranges.append(range(first, first + 100))
-        elif item == "any":
-            ranges.append(range(0, 1000))
-        else:
-            raise ValueError(f"{item!r} is not a status: write 429, [500, 502], '5xx' or any")
-    if not ranges:
-        raise ValueError("an empty list never holds")
-    return tuple(ranges)
-
-
-def as_text(value: object) -> str:
-    """How `json:` compares: as text and without case, so that 429 and "429" are one, and null, true are words."""
-    if value is None:
-        return "null"
-    return str(value).lower()
-
-
-def _words(value: object) -> frozenset[str]:
-    items = value if isinstance(value, list) else [value]
-    if not items or any(isinstance(item, dict | list) for item in items):
-        raise ValueError("must be a value or a list of values")
-    return frozenset(as_text(item) for item in items)
-
-
-def _path(value: object) -> JsonPath:
-    return parse_path(value if isinstance(value, str) else str(value))
-
-
-def _listed(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-def _slug(value: object) -> object:
-    if not isinstance(value, str) or not _WORD.fullmatch(value):
-        raise ValueError(f"{value!r} is not a word of small letters, digits, _ . and -")
-    return value
-
-
-Regex = Annotated[Any, BeforeValidator(_compile)]
-Statuses = Annotated[Any, BeforeValidator(_statuses)]
-Words = Annotated[Any, BeforeValidator(_words)]
-Path = Annotated[Any, BeforeValidator(_path)]
-Slug = Annotated[str, BeforeValidator(_slug)]
-Texts = Annotated[list[str], BeforeValidator(_listed)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _When(_Strict):
+class _When(Strict):
     status: Statuses = None
     header: dict[str, Regex] = Field(default_factory=dict)
     json_: dict[Path, Words] = Field(default_factory=dict, alias="json")
     match: dict[Path, Regex] = Field(default_factory=dict)
     body: Regex = None
-    phase: Annotated[list[Annotated[Phase, Field(strict=False)]], BeforeValidator(_listed)] | None = None
+    phase: Annotated[list[Annotated[Phase, Field(strict=False)]], BeforeValidator(listed)] | None = None
     finish: Words = None
     event: Words = None
     comment: Regex = None
@@ -139,7 +92,7 @@ class _When(_Strict):
         return self
 
 
-class _RetryAfter(_Strict):
+class _RetryAfter(Strict):
     match: Regex = None
     json_: Path = Field(default=None, alias="json")
 
@@ -158,15 +111,15 @@ def _retry_after(value: object) -> object:
             return _RetryAfter.model_validate(value)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise ValueError(
-                _reason(first["type"], first["msg"], ("retry_after", *first["loc"]), first["input"])
-            ) from error
+            names = ["retry_after", *(step for step in first["loc"] if isinstance(step, str))]
+            inside = "".join(f"{name}: " for name in names[1:])
+            raise ValueError(inside + _told(first["type"], first["msg"], names, first["input"])) from error
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10**8:
         raise ValueError("must be seconds, or {match: …} or {json: …}")
     return float(value)
 
 
-class _Then(_Strict):
+class _Then(Strict):
     error_class: Annotated[ErrorClass, Field(strict=False)] = Field(alias="class")
     code: Slug
     status: int | None = None
@@ -189,43 +142,79 @@ class _Then(_Strict):
         return self
 
 
-class _Rule(_Strict):
+class _Rule(Strict):
     id: Slug
     when: _When
     then: _Then
-    evidence: Texts
-    seen: date
-    proof: Literal["captured", "simulated", "composed"]
+    evidence: Texts | None = None
+    seen: date | None = None
+    proof: Literal["captured", "simulated", "composed"] | None = None
+
+    @model_validator(mode="after")
+    def _proves_all_or_nothing(self) -> _Rule:
+        parts = {"evidence": self.evidence, "seen": self.seen, "proof": self.proof}
+        missing = " and ".join(name for name, value in parts.items() if not value)
+        if missing and any(parts.values()):
+            raise ValueError(f"{missing} missing: evidence, seen and proof stand together or not at all")
+        return self
 
 
-class _Fallback(_Strict):
+class _Fallback(Strict):
     status: Statuses
     error_class: Annotated[ErrorClass, Field(strict=False)] = Field(alias="class")
 
 
-class _File(_Strict):
+class _Usage(Strict):
+    at: Places = Field(default_factory=list)
+    scope: UsageScope | None = None
+    reasoning: Place | None = None
+    cache: Place | None = None
+
+
+class _Deadlines(Strict):
+    connect: Seconds | None = None
+    first_byte: Seconds | None = None
+    stall: Seconds | None = None
+    idle: Seconds | None = None
+    total: Seconds | None = None
+
+
+class _File(Strict):
     vendor: Slug | None = None
     dialect: str | None = None
     dialects: list[str] | None = None
+    end_mark: EndMark | None = None
     end_mark_trusted: bool = True
-    key_header: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
-    request_fields: dict[str, str | Literal[False]] = Field(default_factory=dict)
+    untrusted_finishes: FinishWords = Field(default_factory=list)
+    text_mode: TextMode = "delta"
+    key_header: HeaderName | None = None
+    request_fields: dict[str, FieldName] = Field(default_factory=dict)
     finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
         default_factory=dict
     )
     heartbeats: list[Regex] = Field(default_factory=list)
+    usage: _Usage = _Usage()
+    deadlines: _Deadlines = _Deadlines()
     use: Texts = Field(default_factory=list)
     rules: list[_Rule] = Field(default_factory=list)
     fallback: list[_Fallback] = Field(default_factory=list)
 
 
-_MODELS_BY_KEY: Mapping[str, type[_Strict]] = {
-    "rules": _Rule, "when": _When, "then": _Then, "retry_after": _RetryAfter, "fallback": _Fallback
+_MODELS_BY_KEY: Mapping[str, type[Strict]] = {
+    "rules": _Rule, "when": _When, "then": _Then, "retry_after": _RetryAfter, "fallback": _Fallback,
+    "usage": _Usage, "deadlines": _Deadlines,
 }  # fmt: skip
 
 
-def parse_rule_file(file: str, text: str) -> RuleFile:
-    """The file as a value. Raises RuleError for its first fault."""
+# What only a vendor's own file says; `finish_reasons`, `heartbeats` and `rules` may be shared.
+_OF_ONE_VENDOR = (
+    *("vendor", "dialect", "dialects", "use", "end_mark", "end_mark_trusted", "untrusted_finishes", "text_mode"),
+    *("key_header", "request_fields", "usage", "deadlines"),
+)
+
+
+def parse_rule_file(file: str, text: str, dialects: Collection[str] = ()) -> RuleFile:
+    """The file as a value. Raises RuleError for its first fault. `dialects` are those that there are; none: any do."""
     value, lines = parse_yaml(file, text)
     if not isinstance(value, dict):
         raise RuleError(file, lines.line_of(()), "must be a mapping with keys such as vendor, use and rules")
@@ -235,6 +224,7 @@ def parse_rule_file(file: str, text: str) -> RuleFile:
         raise _first_fault(file, error, lines) from error
     stem = file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
     _check_vendor(file, stem, model, lines)
+    _check_dialects(file, model, lines, dialects)
     return RuleFile(
         file=file,
         stem=stem,
@@ -248,12 +238,24 @@ def parse_rule_file(file: str, text: str) -> RuleFile:
         use=tuple((name, lines.line_of(("use", i))) for i, name in enumerate(model.use)),
         rules=tuple(_build_rule(file, rule, lines.line_of(("rules", i))) for i, rule in enumerate(model.rules)),
         fallback=tuple(Fallback(row.status, row.error_class) for row in model.fallback),
+        ways=_build_ways(model),
+        deadlines={name: value for name, value in model.deadlines if value is not None},
+    )
+
+
+def _build_ways(model: _File) -> StreamWays:
+    usage = model.usage
+    return StreamWays(
+        end_mark=model.end_mark,
+        untrusted_finishes=frozenset(word.lower() for word in model.untrusted_finishes),
+        text_mode=model.text_mode,
+        usage=UsageWays(tuple(usage.at), usage.scope, usage.reasoning, usage.cache),
     )
 
 
 def _check_vendor(file: str, stem: str, model: _File, lines: Lines) -> None:
     if stem.startswith("_"):
-        for key in ("vendor", "dialect", "dialects", "use"):
+        for key in _OF_ONE_VENDOR:
             if key in model.model_fields_set:
                 raise RuleError(file, lines.line_of((key,)), f"{key}: a shared file (its name begins with _) has none")
     elif model.vendor is None:
@@ -266,8 +268,19 @@ def _check_vendor(file: str, stem: str, model: _File, lines: Lines) -> None:
         raise RuleError(file, lines.line_of(("dialects",)), "has both dialect and dialects")
     if model.dialects == []:
         raise RuleError(file, lines.line_of(("dialects",)), "dialects: must not be empty")
+    if model.untrusted_finishes and not model.end_mark_trusted and model.end_mark != "never":
+        reason = "with end_mark_trusted: false nothing would ever end an answer; leave one of the two out"
+        raise RuleError(file, lines.line_of(("untrusted_finishes",)), f"untrusted_finishes: {reason}")
     if model.fallback and not stem == "_default":
         raise RuleError(file, lines.line_of(("fallback",)), "fallback: stands in _default.yaml alone")
+
+
+def _check_dialects(file: str, model: _File, lines: Lines, known: Collection[str]) -> None:
+    key = "dialects" if model.dialects else "dialect"
+    for position, name in enumerate(model.dialects or filter(None, [model.dialect])):
+        if known and name not in known:
+            line = lines.line_of((key, position))
+            raise RuleError(file, line, f"{key}: {name!r} is not known; {nearest(name, known)}")
 
 
 def _build_rule(file: str, rule: _Rule, line: int) -> Rule:
@@ -288,7 +301,7 @@ def _build_rule(file: str, rule: _Rule, line: int) -> Rule:
             comment=when.comment,
         ),
         then=_build_outcome(then),
-        evidence=tuple(rule.evidence),
+        evidence=tuple(rule.evidence or ()),
         seen=rule.seen,
         proof=rule.proof,
     )
@@ -321,17 +334,17 @@ def _first_fault(file: str, error: ValidationError, lines: Lines) -> RuleError:
 
 
 def _reason(kind: str, text: str, loc: tuple[str | int, ...], value: object) -> str:
-    place = ".".join(str(step) for step in loc if isinstance(step, str))
     names = [step for step in loc if isinstance(step, str)]
-    if kind == "extra_forbidden":
-        model = _MODELS_BY_KEY.get(names[-2], _File) if len(names) > 1 else _File
-        valid = sorted(info.alias or name for name, info in model.model_fields.items())
-        near = difflib.get_close_matches(names[-1], valid, n=1, cutoff=0.0)
-        return f"{place}: unknown key; the nearest valid one is {near[0]!r} (of {', '.join(valid)})"
-    if kind == "missing":
-        return f"{place}: is missing"
-    if kind in ("enum", "literal_error"):
-        valid = re.findall(r"'([^']+)'", text)
-        near = difflib.get_close_matches(str(value), valid, n=1, cutoff=0.0)
-        return f"{place}: {value!r} is not known; the nearest valid one is {near[0]!r} (of {', '.join(valid)})"
-    return f"{place}: {text.removeprefix('Value error, ')}"
+    return f"{'.'.join(names)}: {_told(kind, text, names, value)}"
+
+
+def _told(kind: str, text: str, names: Sequence[str], value: object) -> str:
+    if kind != "extra_forbidden":
+        return wrong_value(kind, text, value)
+    here = _MODELS_BY_KEY.get(names[-2], _File) if len(names) > 1 else _File
+    elsewhere = {f"under `{key}`": _keys_of(model) for key, model in _MODELS_BY_KEY.items()}
+    return unknown_key(names[-1], _keys_of(here), {**elsewhere, "at the top of the file": _keys_of(_File)})
+
+
+def _keys_of(model: type[Strict]) -> list[str]:
+    return sorted(info.alias or name for name, info in model.model_fields.items())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from proxy.errors import RuleError
@@ -22,9 +22,10 @@ __all__ = ["DEFAULT_FILE", "Condition", "Fallback", "Outcome", "Rule", "RuleSet"
 DEFAULT_FILE = "_default.yaml"
 
 
-def parse_rule_files(files: Mapping[str, str]) -> RuleSet:
-    """`files` maps file names to their texts. Raises RuleError for the first fault, by file name and then by line."""
-    parsed = {name: parse_rule_file(name, files[name]) for name in sorted(files)}
+def parse_rule_files(files: Mapping[str, str], dialects: Collection[str] = ()) -> RuleSet:
+    """`files` maps file names to their texts, `dialects` are those that there are (none: any will do). Raises RuleError
+    for the first fault, by file name and then by line."""
+    parsed = {name: parse_rule_file(name, files[name], dialects) for name in sorted(files)}
     if DEFAULT_FILE not in parsed:
         raise RuleError(DEFAULT_FILE, None, "is missing: it holds the rules for every vendor and the fallback table")
     if not parsed[DEFAULT_FILE].fallback:
@@ -70,6 +71,8 @@ def _build_profile(file: RuleFile, parsed: Mapping[str, RuleFile]) -> VendorProf
         heartbeats=tuple(pattern for source in sources for pattern in source.heartbeats),
         rules=tuple(rule for source in sources for rule in source.rules),
         fallback=default.fallback,
+        ways=file.ways,
+        deadlines=MappingProxyType(dict(file.deadlines)),
     )
 
 

@@ -2,9 +2,10 @@
 
 In: an `Observation` that only the fallback table could class. Out: one recording per distinct answer, as
 `<folder>/<vendor>/<status>-<phase>-<hash>.jsonl`, with keys, addresses and the request's own text taken out and at most
-16 KiB of it; when the same answer comes again only its file's time changes, so that `ls -t` shows what happens now.
-Moved to `recordings/` it is the evidence of a rule. Never: hold a request up or fail it (all work is done
-by one thread, and what it cannot keep up with is dropped), write the request's messages, or grow without a bound.
+16 KiB of it; when the same answer comes again it is counted, and its file's time changes, so that `ls -t` shows what
+happens now. When the inbox is full, what came least goes (`inbox_folder`). Moved to `recordings/` an answer is the
+evidence of a rule: `sluice learn` does it. Never: hold a request up or fail it (all work is done by one thread, and
+what it cannot keep up with is dropped), write the request's messages, or grow without a bound.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ import structlog
 from proxy.canon.verdict import Observation, Phase
 from proxy.dialects.payload import encode_json
 from proxy.errors import ConfigError
-from proxy.semantics.sameness import fingerprint
+from proxy.semantics.sameness import TELLING_HEADER, fingerprint
 from proxy.semantics.scrub import scrub
 from proxy.stores.inbox_body import clean_body
+from proxy.stores.inbox_folder import LIMIT_BYTES, LIMIT_FILES, make_room, see_again
 from proxy.stores.logs import Strike
 from proxy.stores.recordings import Obtained, Read, Recording, dump_recording
 
 log = structlog.get_logger(__name__)
 
-LIMIT_FILES: Final = 500
 MAX_BODY: Final = 16 * 1024
 ODD: Final = "no rule knows this answer"
 SIMULATED: Final = "x-sluice-simulated"
@@ -45,8 +46,10 @@ _HEADERS: Final = frozenset({"content-type", "retry-after", "x-should-retry"})
 class Inbox:
     """The inbox of one worker. Several workers, and several starts, share a folder."""
 
-    def __init__(self, folder: Path, secrets: Iterable[str], limit_files: int = LIMIT_FILES) -> None:
-        self._folder, self._limit_files = folder, limit_files
+    def __init__(
+        self, folder: Path, secrets: Iterable[str], limit_files: int = LIMIT_FILES, limit_bytes: int = LIMIT_BYTES
+    ) -> None:
+        self._folder, self._limit_files, self._limit_bytes = folder, limit_files, limit_bytes
         self._secrets = list(secrets)
         self._strike = Strike(self._secrets)
         # Its thread starts with the first answer that is kept.
@@ -82,17 +85,17 @@ class Inbox:
 
     def _write(self, recording: Recording, at: float) -> None:
         path = recording.path
-        if path.exists():
-            return os.utime(path, (at, at))
-        if sum(1 for _ in self._folder.glob("*/*.jsonl")) >= self._limit_files:
-            return self._tell_once("the inbox is full", f"{self._limit_files} files; look through them and delete them")
+        if see_again(path, at):
+            return
         beside = path.with_name(f".{path.name}.{os.getpid()}")  # appears as a whole or not at all
         try:
             dump_recording(recording, beside, self._strike.secrets)
-            os.utime(beside, (at, at))
+            if make_room(self._folder, self._limit_files, self._limit_bytes, beside.stat().st_size):
+                self._tell_once("the inbox is full", "what came least goes; work through it with `sluice learn`")
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
+        see_again(path, at)
         log.info("an answer that no rule knows was kept", file=str(path), basis=recording.basis)
 
     def _as_recording(self, seen: Observation, upstream: str, trace_id: str, at: float) -> Recording:
@@ -101,7 +104,9 @@ class Inbox:
         body = _as_event(seen, body) if seen.phase in (Phase.FIRST, Phase.MID) else body
         obtained: Obtained = "simulated" if SIMULATED in seen.headers else "captured"
         vendor = re.sub(r"[^\w.-]", "_", seen.vendor)
-        name = f"{seen.status or 0}-{seen.phase}-{fingerprint(seen.vendor, seen.status, seen.phase, body)}"
+        headers = tuple(self._headers(seen))
+        same = fingerprint(seen.vendor, seen.status, seen.phase, body, headers)
+        name = f"{seen.status or 0}-{seen.phase}-{same}"
         moment = datetime.fromtimestamp(at, UTC)
         return Recording(
             path=self._folder / vendor / f"{name}.jsonl",
@@ -111,7 +116,7 @@ class Inbox:
             odd=ODD,
             request={"method": "POST", "path": "/chat/completions"},
             status=seen.status or 0,
-            headers=tuple(self._headers(seen)),
+            headers=headers,
             end="close",
             reads=(Read(0.0, body),) if body else (),
             expect={"phase": str(seen.phase)},
@@ -121,7 +126,7 @@ class Inbox:
 
     def _headers(self, seen: Observation) -> Iterable[tuple[str, str]]:
         for name, value in seen.headers.items():
-            if name in _HEADERS or name.startswith("x-ratelimit-"):
+            if name in _HEADERS or name.startswith("x-ratelimit-") or TELLING_HEADER.search(name):
                 yield name, self._strike.clean(scrub(value, 200).encode()).decode()
 
     def _tell_once(self, what: str, why: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
+from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.errors import RuleError
 from proxy.semantics.ruleset import RuleSet, parse_rule_files
 
@@ -36,7 +37,7 @@ def default_rules_dir() -> Path:
 def load_rules(folder: Path) -> RuleSet:
     """All rule files of `folder`. Raises RuleError, whose `file` begins with the folder as given."""
     try:
-        return parse_rule_files(_read_texts(folder))
+        return parse_rule_files(read_texts(folder), VENDOR_DIALECTS)
     except RuleError as error:
         file = error.file if error.file.startswith(str(folder)) else str(folder / error.file)
         raise RuleError(file, error.line, error.reason) from error
@@ -49,7 +50,8 @@ def _rule_files(folder: Path) -> list[Path]:
         raise RuleError(str(folder), None, f"the rules folder cannot be read: {error.strerror}") from error
 
 
-def _read_texts(folder: Path) -> dict[str, str]:
+def read_texts(folder: Path) -> dict[str, str]:
+    """The rule files by name, unparsed. Raises RuleError for what cannot be read as text."""
     texts = {}
     for path in _rule_files(folder):
         try:

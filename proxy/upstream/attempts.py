@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -46,7 +46,8 @@ class Signer(Protocol):
 @dataclass(frozen=True, slots=True)
 class Upstream:
     """One vendor account, ready to be called: `base` is the URL that its dialect's paths are appended to. `headers`
-    hold our key: never log them. `drops`: what its dialect cannot express is left out rather than refused."""
+    hold our key: never log them. `drops`: what its dialect cannot express is left out rather than refused.
+    `timeouts_said` names the deadlines that are configured: the others are the vendor's own to say."""
 
     name: str
     vendor: str
@@ -55,6 +56,7 @@ class Upstream:
     credential: str
     secrets: tuple[str, ...]
     timeouts: Timeouts
+    timeouts_said: frozenset[str] = frozenset()
     dialect: VendorDialect = VENDOR_DIALECTS["openai"]
     signer: Signer | None = None
     drops: bool = False
@@ -147,24 +149,28 @@ class Attempts:
         asked = Asked(request.stream, request.usage, request.json, request.client, request.body)
         pipeline = Pipeline(self._setup(target, caller, row, profile, prepared, dialect), asked)
         count = self._count_prompt(_countable(request), request.size)
-        pump = Pump(pipeline, client, row, upstream.timeouts, services, count, drain=upstream.drain)
+        timeouts = timeouts_of(upstream, profile)
+        pump = Pump(pipeline, client, row, timeouts, services, count, drain=upstream.drain)
         self._running.add(pump)
         self._idle.clear()
         services.watcher.opened(upstream.name)
         try:
-            await pump.run(self._open(upstream, self._headers(request, upstream, dialect, caller), prepared))
+            headers = self._headers(request, upstream, dialect, caller)
+            await pump.run(self._open(upstream, headers, prepared, timeouts))
         finally:
             self._running.discard(pump)
             if not self._running:
                 self._idle.set()
         return None
 
-    async def _open(self, upstream: Upstream, headers: Mapping[str, str], prepared: Prepared) -> Exchange | Stop:
+    async def _open(
+        self, upstream: Upstream, headers: Mapping[str, str], prepared: Prepared, timeouts: Timeouts
+    ) -> Exchange | Stop:
         url = address(upstream.base, prepared.path)
         if upstream.signer is not None:
             headers = upstream.signer.sign(url, headers, prepared.body, time.time())
         try:
-            return await self._session.open(url, headers, prepared.body, upstream.timeouts)
+            return await self._session.open(url, headers, prepared.body, timeouts)
         except Stopped as stopped:
             return stopped.stop
 
@@ -243,6 +249,12 @@ class Attempts:
         headers |= {name: caller.headers[name] for name in passed if name in caller.headers}
         # Last, so that what the operator configured wins over what a caller sent.
         return {**headers, **upstream.headers}
+
+
+def timeouts_of(upstream: Upstream, profile: VendorProfile) -> Timeouts:
+    """The deadlines of an attempt: those configured, else the vendor's by the rules that are current, else ours."""
+    own = {name: value for name, value in profile.deadlines.items() if name not in upstream.timeouts_said}
+    return replace(upstream.timeouts, **own) if own else upstream.timeouts
 
 
 def dialect_for(request: ClientRequest, usual: VendorDialect) -> VendorDialect | None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from proxy.canon.verdict import Observation, Phase, Verdict
-from proxy.cli.check_rules import check
+from proxy.learning.checking import check
+from proxy.learning.known import evidence_of
 from proxy.learning.replaying import replay
 from proxy.semantics.classifier import classify
 from proxy.semantics.ruleset import RuleSet
@@ -115,8 +116,7 @@ def is_vendors_own(vendor: str, rule_id: str | None) -> bool:
 @pytest.mark.clause("R1")
 def test_every_rule_is_proved_by_its_evidence_and_no_earlier_rule_takes_it() -> None:
     """The check that operators run finds nothing to say about the shipped set."""
-    recordings = find_recordings([ROOT / "recordings"])
-    report = check(rules(), recordings, ROOT)
+    report = check(rules(), evidence_of(ROOT / "recordings"))
     assert [f"{one.recording} {one.reason}" for one in report.differences] == []
     assert report.recordings > 350
 

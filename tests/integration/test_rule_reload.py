@@ -129,6 +129,18 @@ async def test_taking_a_bad_edit_back_changes_nothing(watched: Watched) -> None:
     assert watched.changes == 0
 
 
+async def test_the_accepted_verdicts_are_no_rules(watched: Watched) -> None:
+    """`verdicts.lock` stands beside the rules; written anew, whatever it says, it changes and refuses nothing."""
+    before = watched.in_force
+    await watched.write("verdicts.lock", "vendor: [\n")
+    await watched.write("acme.yaml", ACME.replace("code: rate_limited", "code: slow_down"))
+    await watched.until(lambda: watched.changes)
+    assert (watched.changes, watched.refused) == (1, [])
+    await watched.write("acme.yaml", ACME)
+    await watched.until(lambda: watched.changes == 2)
+    assert (watched.in_force.version, watched.refused) == (before.version, [])
+
+
 async def test_a_file_is_added_and_removed(watched: Watched) -> None:
     """A vendor comes and goes without a restart."""
     await watched.write("beta.yaml", "vendor: beta\n")

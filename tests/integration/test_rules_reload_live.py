@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.answers import ROLE, events, plain, say
+from tests.support.answers import ROLE, SCRIPTS, answer, events, plain, say
+from tests.support.client import Reply
 from tests.support.proxy import ROOT, Proxy, chat, running_proxy, served_proxy
 from tests.support.upstream import Play, ReplayUpstream
 
@@ -116,3 +118,57 @@ async def test_a_broken_file_is_refused_and_the_last_good_set_stays(tmp_path: Pa
     assert "no_such_class" in refused[0]["reason"] or "class" in refused[0]["reason"]
     assert "openai" in refused[1]["reason"]
     assert len(refused) == 2
+
+
+EDITS = 20
+STREAMS, REFUSALS = 24, 6
+#: Every fifth edit is one of these: half a file, a class that there is not, no rule file at all, an empty one.
+BROKEN = (rule("auth_failure", "half")[:60], rule("no_such_class", "wrong"), "- 余额\n", "")
+
+
+def write_edit(file: Path, number: int) -> str | None:
+    """One edit, in place and by rename in turn; the code that it brings, None if it is broken."""
+    code = f"edit_{number:02}" if number % 5 != 2 else None
+    text = rule("auth_failure", code) if code else BROKEN[number // 5]
+    if number % 2:
+        file.with_name("next.tmp").write_text(text)
+        os.replace(file.with_name("next.tmp"), file)
+    else:
+        file.write_text(text)
+    return code
+
+
+async def test_a_reload_under_load_drops_nothing(tmp_path: Path, rules: Path) -> None:
+    """Twenty edits in the midst of open streams, four of them broken: every stream ends whole, every refusal is told by
+    a good set, newer ones never by an older one, and there is one row for each request."""
+    said = [piece for pieces in SCRIPTS.values() for piece in pieces]
+    file = rules / "openai.yaml"
+    file.write_text(rule("auth_failure", "edit_"))
+    codes = ["edit_"]
+    streamed: list[Reply] = []
+    told: list[str] = []
+    asked_again = 1
+    async with (
+        ReplayUpstream(answer(*said, delay=0.01)) as good,
+        ReplayUpstream(plain(ODD, 503)) as odd,
+        running_proxy(tmp_path, {"main": odd.base_url, "good": good.base_url}, rules=str(rules)) as proxy,
+    ):
+        for number in range(EDITS):
+            streams = [asyncio.create_task(proxy.ask(chat(model="good"))) for _ in range(STREAMS)]
+            refusals = [asyncio.create_task(code_of(proxy)) for _ in range(REFUSALS)]
+            await good.wait_hits((number + 1) * STREAMS, timeout_s=20)
+            code = await asyncio.to_thread(write_edit, file, number)
+            codes += [code] if code else []
+            streamed += await asyncio.gather(*streams)
+            told += sorted(str(word) for word in await asyncio.gather(*refusals))
+        while await code_of(proxy) != codes[-1]:
+            asked_again += 1
+            assert asked_again < 1000, "the last edit was never in force"
+        rows = await proxy.rows_now()
+
+    assert [reply for reply in streamed if not reply.is_done or reply.text != "".join(said)] == []
+    assert set(told) <= set(codes)
+    assert told == sorted(told)
+    assert len(set(told)) > 5, "edits were in force while streams were open"
+    assert len(rows) == EDITS * (STREAMS + REFUSALS) + asked_again
+    assert {row["ending"] for row in rows} == {"completed", "vendor_error"}

@@ -6,20 +6,17 @@ import json
 from collections.abc import Iterable
 from datetime import date
 from functools import cache
-from pathlib import Path
 
 import yaml
 
 from proxy.canon.verdict import ErrorClass, Observation, Phase
-from proxy.learning.known import known_answers
+from proxy.learning.known import shipped_answers
 from proxy.learning.likeness import Corpus
 from proxy.learning.values import Answer, Draft
-from proxy.semantics.rule import RuleSet, VendorProfile
+from proxy.semantics.rule import VendorProfile
 from proxy.semantics.ruleset import parse_rule_files
-from proxy.stores.recordings import find_recordings
-from proxy.stores.rules import default_rules_dir, load_rules
+from proxy.stores.rules import default_rules_dir
 
-ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 30)
 BARE = "vendor: acme\ndialects: [openai]\nuse: [_infra]\n"
 
@@ -38,8 +35,7 @@ def acme(text: str = BARE) -> VendorProfile:
 @cache
 def shipped_corpus() -> Corpus:
     """Every recorded answer of the shipped set."""
-    rules: RuleSet = load_rules(default_rules_dir())
-    return Corpus(rules, known_answers(rules, find_recordings([ROOT / "recordings"]), ROOT))
+    return Corpus(*shipped_answers())
 
 
 def answer(

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -35,6 +35,7 @@ _AT_ONCE: Final = 8
 #: Answers to what the proxy asks of no vendor: that each event repeat the whole text.
 _NEVER_ASKED: Final = ("dashscope/whole-text-each-time", "dashscope/translator-repeats-all")
 _BASE: Final = "/v1"
+_Seen = TypeVar("_Seen")
 
 
 def dialect_of(recording: Recording) -> str:
@@ -100,11 +101,11 @@ def _section(recording: Recording, base_url: str) -> dict[str, object]:
     }
 
 
-async def ask_all(played: Sequence[Recording], ask: Callable[[Recording], Awaitable[Said]]) -> dict[str, Said]:
+async def ask_all(played: Sequence[Recording], ask: Callable[[Recording], Awaitable[_Seen]]) -> dict[str, _Seen]:
     """What a client made of each, a few at once."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(recording: Recording) -> Said:
+    async def one(recording: Recording) -> _Seen:
         async with turn:
             return await ask(recording)
 

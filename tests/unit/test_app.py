@@ -11,7 +11,8 @@ from proxy.config import Settings, load_config
 from proxy.errors import ConfigError
 from proxy.semantics.ruleset import parse_rule_files
 from proxy.stores.rules import default_rules_dir, load_rules
-from proxy.upstream.attempts import address
+from proxy.upstream.attempts import address, timeouts_of
+from proxy.upstream.session import Timeouts
 
 CONFIG = """
 auth: {mode: none}
@@ -121,3 +122,27 @@ def test_a_wrong_word_is_refused_at_start(tmp_path: Path, line: str, said: str) 
     text = CONFIG.replace('api_key: "${KEY}"}\nmodels', f'api_key: "${{KEY}}", {line}}}\nmodels')
     with pytest.raises(ConfigError, match=said):
         check_dialects(settings_of(tmp_path, text), load_rules(default_rules_dir()))
+
+
+DEADLINES = """
+auth: {mode: none}
+defaults: {deadlines: {stall: 7}}
+upstreams:
+  main: {vendor: openai, base_url: "https://example.test/v1", deadlines: {first_byte: 120, idle: 0}}
+models:
+  模型: [{upstream: main, model: gpt-4o}]
+"""
+
+
+@pytest.mark.clause("C4", "R1", "R2")
+def test_a_vendors_deadlines_stand_where_the_configuration_says_none(tmp_path: Path) -> None:
+    """Under `defaults:` or on the upstream, also where it says our own default. The rules are those of the moment, so a
+    changed file goes for the next attempt."""
+    files = {path.name: path.read_text() for path in default_rules_dir().glob("*.yaml")}
+    plain = parse_rule_files(files)
+    key = "deadlines: {connect: 2, first_byte: 300, stall: 90, idle: 45, total: 3600}\nuse:"
+    edited = parse_rule_files({**files, "openai.yaml": files["openai.yaml"].replace("use:", key, 1)})
+    upstream = routes(settings_of(tmp_path, DEADLINES), plain)["模型"].upstream
+
+    assert timeouts_of(upstream, plain.profile("openai")) is upstream.timeouts
+    assert timeouts_of(upstream, edited.profile("openai")) == Timeouts(2.0, 120.0, 7.0, 0.0, 3600.0, 2.0)

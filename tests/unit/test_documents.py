@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "recordings/README.md")
+DOCUMENTS = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "recordings/README.md",
+    "docs/dialects.md",
+    "docs/rules.md",
+)
 #: `stores/journal.Journal.open`, `wire/lines`, `intake.MAX_ERROR_BODY`: a module by its path or name, and its symbols.
 MODULE = re.compile(r"(?P<module>[a-z_]+(?:/[a-z_]+)*)(?P<symbols>(?:\.[A-Za-z_]+)*)")
 CLASS = re.compile(r"(?P<name>[A-Z][A-Za-z]+)\.(?P<attribute>_?[a-z_]+)")

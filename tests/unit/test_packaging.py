@@ -190,13 +190,13 @@ def test_a_lock_file_fits_what_the_project_asks_for(name: str) -> None:
     assert {package: pins[package] for package in base} == base
 
 
-def test_the_wheel_holds_the_rules_and_no_recordings(tmp_path: Path) -> None:
-    """What `pip install` brings: the package, its rule set as `proxy/_rules`, its type marker, the licence."""
+def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Path) -> None:
+    """What `pip install` brings: the package, its rule set with the recordings that prove it, its type marker, the licence."""
     source = tmp_path / "source"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("proxy", "rules"):
+    for name in ("proxy", "rules", "recordings"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
     built = subprocess.run(build, capture_output=True, text=True, check=False)
@@ -205,6 +205,9 @@ def test_the_wheel_holds_the_rules_and_no_recordings(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     rules = {f"proxy/_rules/{path.name}" for path in (ROOT / "rules").glob("*.yaml")}
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "proxy").rglob("*.py")}
-    assert rules | sources | {"proxy/py.typed"} <= names
-    assert not any("recordings/" in name or name.startswith("tests") for name in names)
+    evidence = {
+        f"proxy/_recordings/{path.relative_to(ROOT / 'recordings')}" for path in (ROOT / "recordings").rglob("*.jsonl")
+    }
+    assert rules | sources | evidence | {"proxy/py.typed", "proxy/_rules/verdicts.lock"} <= names
+    assert not any(name.startswith("tests") for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -33,12 +33,14 @@ def _read(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> Usage:
     uncached = figure(inputs, "input_tokens")
     cache_read = figure(inputs, "cache_read_input_tokens")
     cache_write = figure(inputs, "cache_creation_input_tokens")
+    beside = (cache_read or 0) + (cache_write or 0)
     return Usage(
-        None if uncached is None else uncached + (cache_read or 0) + (cache_write or 0),
+        None if uncached is None else uncached + beside,
         figure(outputs, "output_tokens"),
         cache_read,
         cache_write,
         figure(as_mapping(outputs.get("output_tokens_details")), "thinking_tokens"),
+        cache_added=beside,
     )
 
 

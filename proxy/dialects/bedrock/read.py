@@ -73,9 +73,9 @@ class BedrockReader(JsonReader):
     def usage(self, vendor: Mapping[str, object]) -> Usage:
         """Input leaves out what the cache gave and took: here it does not."""
         read, write = figure(vendor, "cacheReadInputTokens"), figure(vendor, "cacheWriteInputTokens")
-        fresh = figure(vendor, "inputTokens")
-        whole = None if fresh is None else fresh + (read or 0) + (write or 0)
-        return Usage(whole, figure(vendor, "outputTokens"), read, write)
+        fresh, beside = figure(vendor, "inputTokens"), (read or 0) + (write or 0)
+        whole = None if fresh is None else fresh + beside
+        return Usage(whole, figure(vendor, "outputTokens"), read, write, cache_added=beside)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 

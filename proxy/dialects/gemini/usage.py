@@ -18,10 +18,12 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     tools = figure(vendor, "toolUsePromptTokenCount")
     candidates, thoughts = figure(vendor, "candidatesTokenCount"), figure(vendor, "thoughtsTokenCount")
     asked = None if prompt is None else prompt + (tools or 0)
+    added = 0
     if candidates is not None or thoughts is not None:
-        answered = (candidates or 0) + (thoughts or 0)
+        added = thoughts or 0
+        answered = (candidates or 0) + added
     elif asked is not None and total is not None and total >= asked:
         answered = total - asked  # before the first token of an answer, and where none was made
     else:
         return Usage(asked, None, figure(vendor, "cachedContentTokenCount"))
-    return Usage(asked, answered, figure(vendor, "cachedContentTokenCount"), None, thoughts)
+    return Usage(asked, answered, figure(vendor, "cachedContentTokenCount"), None, thoughts, reasoning_added=added)

@@ -54,11 +54,12 @@ def edit(project: Path, old: str, new: str) -> None:
 
 @pytest.mark.clause("C3")
 def test_a_good_set_exits_0(project: Path) -> None:
-    """Rules, vendors and recordings are counted."""
+    """Rules, vendors and recordings are counted; that nothing was accepted yet is told, and is no failure."""
     result = called("--rules", project / "rules")
     assert result.return_value == 0
     assert "1 rules for 1 vendors, 1 recordings replayed" in result.output
-    assert "0 verdicts differ" in result.output
+    assert "no verdicts.lock yet" in result.output
+    assert result.output.endswith("nothing is wrong\n")
 
 
 @pytest.mark.clause("R4")
@@ -67,7 +68,7 @@ def test_a_verdict_that_moved_exits_1_and_is_named(project: Path) -> None:
     edit(project, "class: rate_limited", "class: model_unavailable")
     result = called("--rules", project / "rules")
     assert result.return_value == 1
-    assert f"{PLACE} is model_unavailable (rate_limited), expected rate_limited" in result.output
+    assert f"{PLACE} is model_unavailable (rate_limited), expected rate_limited, by acme.rate" in result.output
 
 
 @pytest.mark.clause("R4")
@@ -76,7 +77,11 @@ def test_a_code_that_moved_is_a_difference(project: Path) -> None:
     edit(project, "code: rate_limited", "code: slow_down")
     result = called("--rules", project / "rules", "--json")
     assert json.loads(result.output)["differences"] == [
-        {"recording": PLACE, "reason": "has the code slow_down, expected rate_limited", "rule": "acme.rate"}
+        {
+            "recording": PLACE,
+            "reason": "has the code slow_down, expected rate_limited, by acme.rate",
+            "rule": "acme.rate",
+        }
     ]
 
 
@@ -88,7 +93,9 @@ def test_evidence_that_an_earlier_rule_takes_is_a_difference(project: Path) -> N
     result = called("--rules", project / "rules")
     assert result.return_value == 1
     assert f"{PLACE} is taken by acme.first, not by acme.rate" in result.output
-    assert "recordings/acme/errors/other.jsonl is not there" in result.output
+    assert "recordings/acme/errors/other.jsonl is not there; acme.first names it as its evidence" in result.output
+    assert "acme.rate (acme.yaml:9) decides no recording" in result.output
+    assert "acme.rate (acme.yaml:9) never decides: acme.first (acme.yaml:3) takes all of it before" in result.output
 
 
 @pytest.mark.clause("R1")
@@ -127,3 +134,161 @@ def test_the_folder_may_be_named_by_a_configuration(project: Path) -> None:
     result = called("--config", config)
     assert result.return_value == 0
     assert "1 rules for 1 vendors" in result.output
+
+
+LOCKED = f"""\
+sluice verdicts 1
+# What becomes of each recording by these rules; rewritten by `sluice check-rules --accept`.
+{PLACE}: vendor_error, rate_limited rate_limited, 429, retry after 2 s, rule acme.rate
+"""
+
+
+def accepted(project: Path) -> Path:
+    """The lock file of a project whose verdicts have been accepted."""
+    assert called("--rules", project / "rules", "--accept").return_value == 0
+    return project / "rules" / "verdicts.lock"
+
+
+def add_recording(project: Path, name: str) -> None:
+    head, *reads = (project / PLACE).read_text().split("\n")
+    fields = {**json.loads(head), "name": f"errors/{name}"}
+    (project / PLACE).with_name(f"{name}.jsonl").write_text("\n".join([json.dumps(fields), *reads]))
+
+
+@pytest.mark.clause("R4")
+def test_accepting_writes_the_lock_and_says_so(project: Path) -> None:
+    """Once accepted, a run compares, and nothing has moved."""
+    result = called("--rules", project / "rules", "--accept")
+    lock = project / "rules" / "verdicts.lock"
+    assert (result.return_value, lock.read_text()) == (0, LOCKED)
+    assert f"accepted 1 verdicts: {lock} is written" in result.output
+    again = called("--rules", project / "rules")
+    assert again.return_value == 0
+    assert "verdicts against verdicts.lock: 0 changed, 0 new, 0 vanished" in again.output
+
+
+@pytest.mark.clause("R4")
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("code: rate_limited", "code: slow_down", "rate_limited slow_down, 429, retry after 2 s, rule acme.rate"),
+        ("class: rate_limited", "class: auth_failure", "auth_failure rate_limited, 502, no retry, rule acme.rate"),
+        ("id: acme.rate", "id: acme.slow", "rate_limited rate_limited, 429, retry after 2 s, rule acme.slow"),
+        (
+            "code: rate_limited",
+            "code: rate_limited, retry_after: 300",
+            "rate_limited rate_limited, 429, no retry for 300 s, rule acme.rate",
+        ),
+        (
+            "code: rate_limited",
+            "code: rate_limited, retryable: false",
+            "rate_limited rate_limited, 429, no retry for 2 s, rule acme.rate",
+        ),
+    ],
+    ids=["code", "class", "rule", "wait", "retryable"],
+)
+def test_whatever_moved_of_a_verdict_is_shown_old_and_new(project: Path, old: str, new: str, told: str) -> None:
+    """With the rule that decides; a run that only looks leaves the lock as it is."""
+    lock = accepted(project)
+    edit(project, old, new)
+    result = called("--rules", project / "rules")
+    assert result.return_value == 1
+    assert "verdicts against verdicts.lock: 1 changed, 0 new, 0 vanished" in result.output
+    before = "    - vendor_error, rate_limited rate_limited, 429, retry after 2 s, rule acme.rate"
+    assert f"  changed: {PLACE}\n{before}\n    + vendor_error, {told}\n" in result.output
+    assert lock.read_text() == LOCKED
+
+
+@pytest.mark.clause("R4")
+def test_new_and_vanished_recordings_are_told_apart(project: Path) -> None:
+    """Until they are accepted, and then they are no fault any more."""
+    add_recording(project, "بسرعة")
+    accepted(project)
+    (project / PLACE).with_name("بسرعة.jsonl").unlink()
+    add_recording(project, "慢一点")
+    result = called("--rules", project / "rules", "--json")
+    report = json.loads(result.output)
+    assert result.return_value == 1
+    assert [move["recording"] for move in report["new"]] == ["recordings/acme/errors/慢一点.jsonl"]
+    assert [move["recording"] for move in report["vanished"]] == ["recordings/acme/errors/بسرعة.jsonl"]
+    assert (report["changed"], report["new"][0]["old"], report["vanished"][0]["new"]) == ([], None, None)
+    assert report["new"][0]["new"]["rule"] == "acme.rate"
+    told = called("--rules", project / "rules", "--accept")
+    assert told.return_value == 0
+    assert "  new: recordings/acme/errors/慢一点.jsonl" in told.output
+    assert called("--rules", project / "rules").return_value == 0
+
+
+@pytest.mark.clause("R4")
+def test_accepting_does_not_hide_what_is_wrong_with_the_rules(project: Path) -> None:
+    """A recording that expects something else stays a fault."""
+    accepted(project)
+    edit(project, "class: rate_limited", "class: model_unavailable")
+    assert called("--rules", project / "rules", "--accept").return_value == 1
+    result = called("--rules", project / "rules", "--json")
+    assert (result.return_value, json.loads(result.output)["changed"]) == (1, [])
+
+
+@pytest.mark.clause("R4")
+def test_a_rule_that_nothing_reaches_or_that_is_shadowed_is_a_fault(project: Path) -> None:
+    """Each with its file and line, in the text and for programs."""
+    more = (
+        RULE.split("rules:\n")[1].replace("acme.rate", "acme.late").replace("status: 429", "status: 429, phase: head")
+    )
+    file = project / "rules" / "acme.yaml"
+    file.write_text(file.read_text() + more)
+    result = called("--rules", project / "rules", "--json")
+    report = json.loads(result.output)
+    assert result.return_value == 1
+    assert report["unreached"] == [{"rule": "acme.late", "place": "acme.yaml:9", "reason": "decides no recording"}]
+    assert [fault["rule"] for fault in report["shadowed"]] == ["acme.late"]
+
+
+@pytest.mark.clause("R1")
+def test_a_rule_without_evidence_is_a_fault(project: Path) -> None:
+    """Though it decides, nobody has seen that it should."""
+    edit(project, RULE[RULE.index("    evidence:") :], "")
+    result = called("--rules", project / "rules")
+    assert result.return_value == 1
+    assert "1 rules have no evidence\n  acme.rate (acme.yaml:3) has no evidence\n" in result.output
+
+
+@pytest.mark.clause("C3")
+def test_a_broken_lock_exits_2_and_can_be_made_anew(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line with file, line and what to do."""
+    lock = accepted(project)
+    lock.write_text(LOCKED + "=======\n")
+    assert run(["check-rules", "--rules", str(project / "rules")]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"sluice: {lock}:4: is no `RECORDING: VERDICT`")
+    assert told.count("\n") == 1
+    accepted(project)
+    assert lock.read_text() == LOCKED
+
+
+@pytest.mark.clause("C3")
+def test_nothing_replayed_is_nothing_to_accept(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And verdicts that were accepted elsewhere have not vanished because their recordings are not here."""
+    accepted(project)
+    shutil.rmtree(project / "recordings")
+    assert run(["check-rules", "--rules", str(project / "rules"), "--accept"]) == 2
+    assert "nothing was replayed" in capsys.readouterr().err
+    assert called("--rules", project / "rules").return_value == 0
+
+
+@pytest.mark.clause("R4")
+def test_a_run_says_the_same_twice(project: Path) -> None:
+    """Byte for byte, so that it can be compared."""
+    accepted(project)
+    runs = [called("--rules", project / "rules", "--json").output for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.clause("R4")
+def test_the_shipped_rules_are_sound() -> None:
+    """Nothing moved since the last accepted run, every rule is reached, none is shadowed, each has its evidence."""
+    result = called("--rules", ROOT / "rules", "--json")
+    report = json.loads(result.output)
+    wrong = ("changed", "new", "vanished", "differences", "unreached", "shadowed", "without_evidence")
+    assert {kind: report[kind] for kind in wrong if report[kind]} == {}
+    assert (result.return_value, report["compared"]) == (0, True)

@@ -83,6 +83,7 @@ def test_the_smallest_configuration(load: Load, tmp_path: Path) -> None:
     assert main.api_key == Secret(KEY)
     assert main.credential == "OPENAI_API_KEY"
     assert main.deadlines == Deadlines(connect=5, first_byte=120, stall=60, idle=30, total=1800)
+    assert main.deadlines_said == frozenset()
     assert (main.after_finish_s, main.retries, main.on_client_gone, main.dialect) == (2.0, 0, "cancel", None)
     assert settings.text == TextSettings("grapheme", 40)
     assert settings.limits == LimitSettings(10 << 20, 8 << 20, 64 << 20)
@@ -136,6 +137,7 @@ rules: rules
     assert (azure.credential, azure.dialect, azure.headers) == ("team-a", "openai", {"x-team": "a"})
     assert (azure.on_client_gone, azure.after_finish_s) == ("cancel", 1.0)
     assert plain.deadlines.connect == 1.5
+    assert azure.deadlines_said == plain.deadlines_said == {"connect", "stall"}
     assert (plain.on_client_gone, plain.base_url) == ("drain", "http://127.0.0.1:9")
     assert (plain.api_key, plain.credential) == (None, "default")
     assert settings.models["模型"] == (TargetSettings("azure", "2024"),)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.semantics.envelope import MAX_TEXT, read_envelope
+from proxy.semantics.envelope import MAX_TEXT, MAX_TEXTS, read_envelope
 
 pytestmark = pytest.mark.clause("E")
 
@@ -80,6 +80,32 @@ def test_json_inside_a_string_is_looked_into() -> None:
     assert said.message == "Provider returned error (不当内容)"
 
 
+def test_json_of_any_length_inside_a_message_is_looked_into() -> None:
+    """Whole JSON, and JSON behind words, also where it is longer than what is kept of a message."""
+    inner = json.dumps({"pad": "ж" * MAX_TEXT, "error": {"message": "余额不足", "code": "Arrearage"}})
+    for text in (inner, f"Error code: 400 - {inner}"):
+        said = read_envelope({"error": {"message": text, "type": "upstream_error"}}, b"")
+        assert "余额不足" in said.messages
+        assert {"Arrearage", "upstream_error"} <= set(said.codes)
+
+
+@pytest.mark.parametrize(
+    ("code", "spellings"),
+    [
+        ("RateLimitExceeded", ["RateLimitExceeded", "rate_limit_exceeded"]),
+        ("rate-limit-exceeded", ["rate-limit-exceeded", "rate_limit_exceeded"]),
+        ("Throttling.RateQuota", ["Throttling.RateQuota", "throttling.rate_quota"]),
+        ("RESOURCE_EXHAUSTED", ["RESOURCE_EXHAUSTED"]),
+        ("30001", ["30001"]),
+        ("The service is currently unavailable", ["The service is currently unavailable"]),
+    ],
+)
+def test_a_code_of_many_words_has_one_spelling_for_rules(code: str, spellings: list[str]) -> None:
+    """What the vendor wrote stays; a sentence is no code."""
+    said = read_envelope({"error": {"code": code}}, b"")
+    assert (said.codes, said.spellings) == ([code], spellings)
+
+
 def test_a_python_repr_inside_a_message_is_looked_into() -> None:
     """Some relays print the exception of the client they use."""
     text = "Error code: 400 - {'error': {'message': 'The response was filtered', 'code': 'content_filter'}}"
@@ -126,6 +152,9 @@ def test_depth_width_and_length_are_bounded() -> None:
     wide = {"errors": [{"message": f"m{i}", "code": f"c{i}"} for i in range(1000)]}
     assert len(read_envelope(wide, b"").messages) < 50
     assert len(read_envelope({"error": "x" * 10**6}, b"").messages[0]) == MAX_TEXT
+    long = [{"message": f"{i}: {'超限 ' * 10**3}"} for i in range(8)]
+    told = read_envelope({"errors": [{"errors": long}, {"errors": long}, *long]}, b"").messages
+    assert (len(told[0]), sum(map(len, told))) == (MAX_TEXT, MAX_TEXTS)
 
 
 _JSON = st.recursive(

@@ -6,6 +6,7 @@ import pytest
 
 from proxy.canon.verdict import ErrorClass, Phase
 from proxy.errors import RuleError
+from proxy.semantics.rule import StreamWays
 from proxy.semantics.ruleset import RuleSet, parse_rule_files
 
 pytestmark = pytest.mark.clause("R2")
@@ -80,13 +81,78 @@ def test_what_a_vendor_file_says_is_in_its_profile() -> None:
     assert [pattern.pattern for pattern in profile.heartbeats] == ["^PROCESSING"]
 
 
+def test_the_ways_of_a_vendor_are_in_its_profile() -> None:
+    """How it speaks its usual dialect, and deadlines; nothing said is the dialect's own."""
+    keys = """\
+end_mark: never
+untrusted_finishes: STOP
+text_mode: final_repeat
+usage: {at: [x_acme.usage, 'choices[0].usage'], scope: increments, reasoning: outside, cache: absent}
+deadlines: {first_byte: 300, stall: 0.5}
+"""
+    profile = parse(ACME.replace("end_mark_trusted: false\n", keys)).profile("acme")
+    ways = profile.ways
+    assert (ways.end_mark, ways.text_mode, set(ways.untrusted_finishes)) == ("never", "final_repeat", {"stop"})
+    assert [path.text for path in ways.usage.at] == ["x_acme.usage", "choices[0].usage"]
+    assert (ways.usage.scope, ways.usage.reasoning, ways.usage.cache) == ("increments", "outside", "absent")
+    assert profile.deadlines == {"first_byte": 300.0, "stall": 0.5}
+    assert (parse().profile("acme").ways, parse().profile("acme").deadlines) == (StreamWays(), {})
+
+
+def test_ways_are_those_of_the_usual_dialect() -> None:
+    """In another dialect of the vendor all is as its family does it."""
+    profile = parse(ACME.replace("use: [", "text_mode: cumulative\nuse: [")).profile("acme")
+    assert profile.speaking("openai") is profile
+    assert profile.speaking("anthropic").ways == StreamWays()
+    assert profile.speaking("anthropic").rules == profile.rules
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "right"),
+    [
+        ("end_mark: sometimes", "end_mark: 'sometimes' is not known; ", "sent"),
+        ("text_mode: delte", "text_mode: 'delte' is not known; ", "delta"),
+        ("untrusted_finish: [STOP]", "untrusted_finish: unknown key; ", "untrusted_finishes"),
+        ("untrusted_finishes: [STOP]", "untrusted_finishes: with end_mark_trusted: false nothing would ever end", ""),
+        ("usage: {scop: final}", "usage.scop: unknown key; ", "scope"),
+        ("usage: {scope: incremental}", "usage.scope: 'incremental' is not known; ", "increments"),
+        ("usage: {reasoning: outsite}", "usage.reasoning: 'outsite' is not known; ", "outside"),
+        ("usage: {at: ['x..usage']}", "usage.at: 'x..usage' is not a path", ""),
+        ("usage: {at: [$message]}", "usage.at: $message is no place", "x_acme.usage"),
+        ("deadlines: {frist_byte: 3}", "deadlines.frist_byte: unknown key; ", "first_byte"),
+        ("deadlines: {stall: -1}", "deadlines.stall: ", "0"),
+        ("deadlines: {total: 90000}", "deadlines.total: ", "86400"),
+        ("deadlines: {idle: .nan}", "deadlines.idle: ", ""),
+    ],
+)
+def test_a_wrong_way_is_refused_by_line_and_word(line: str, told: str, right: str) -> None:
+    """An unknown word names the nearest right one."""
+    complaint = refused(ACME.replace("finish_reasons:", f"{line}\nfinish_reasons:"))
+    start = f"acme.yaml:4: {told}"
+    assert complaint.startswith(start)
+    assert right in complaint.removeprefix(start)
+
+
+@pytest.mark.parametrize("line", ["end_mark: sent", "text_mode: delta", "usage: {scope: final}", "key_header: x-key"])
+def test_a_shared_file_has_no_ways(line: str) -> None:
+    """They would be of no vendor, so they are refused rather than passed over."""
+    assert f"{line.partition(':')[0]}: a shared file" in refused(_gateway=f"{line}\n{SHARED}")
+
+
 def test_a_rule_keeps_where_it_was_written_and_what_proves_it() -> None:
     """File, line, evidence, date and proof stand in the rule."""
     rule = parse().profile("acme").rules[0]
-    assert (rule.file, rule.line, rule.proof, rule.seen.isoformat()) == ("acme.yaml", 8, "captured", "2026-11-30")
+    assert (rule.file, rule.line, rule.proof, str(rule.seen)) == ("acme.yaml", 8, "captured", "2026-11-30")
     assert rule.evidence == ("recordings/acme/errors/a.jsonl", "recordings/acme/errors/b.jsonl")
     assert rule.when.phase == frozenset((Phase.HEAD, Phase.FIRST))
     assert rule.then.error_class is ErrorClass.AUTH_FAILURE
+
+
+def test_a_rule_may_stand_without_any_proof() -> None:
+    """Evidence, date and proof may be left out together, for a meaning that nobody has seen at work yet."""
+    bare = ACME[: ACME.index("    evidence: [recordings/acme")]
+    rule = parse(bare).profile("acme").rules[0]
+    assert (rule.id, rule.evidence, rule.seen, rule.proof) == ("acme.balance", (), None, None)
 
 
 def test_equal_texts_are_one_version_and_any_edit_is_another() -> None:
@@ -146,7 +212,8 @@ def edited(old: str, new: str, text: str = ACME) -> str:
         ("message: Top", "retry_after: {match: x}\n      message: Top", "18: rules.then.retry_after"),
         ("seen: 2026-11-30", "seen: yesterday", "20: rules.seen: "),
         ("proof: captured", "proof: seen", "21: rules.proof: 'seen' is not known"),
-        ("    proof: captured\n", "", "8: rules.proof: is missing"),
+        ("    proof: captured\n", "", "8: rules: proof missing: evidence, seen and proof stand together or not at all"),
+        ("    seen: 2026-11-30\n    proof: captured\n", "", "8: rules: seen and proof missing: "),
         ("vendor: acme\n", "", "1: vendor is missing; write `vendor: acme`"),
         ("vendor: acme", "vendor: acmee", "1: vendor: must be 'acme', as the file is called"),
         ("_gateway", "_gatewai", "6: use: there is no shared file _gatewai; did you mean _gateway?"),
@@ -192,7 +259,7 @@ def test_of_many_faults_the_first_is_told() -> None:
         ({"_default.yaml": ""}, "_default.yaml:1: is empty"),
         ({"_default.yaml": "- a list\n"}, "_default.yaml:1: must be a mapping"),
         ({"_default.yaml": DEFAULT, "_x.yaml": "vendor: x\n"}, "_x.yaml:1: vendor: a shared file"),
-        ({"_default.yaml": DEFAULT, "x.yaml": "vendor: x\nrules: [{seen: 2026-13-99}]\n"}, "x.yaml: is not YAML: "),
+        ({"_default.yaml": DEFAULT, "x.yaml": "vendor: x\nrules: [{seen: 2026-13-99}]\n"}, "x.yaml:2: '2026-13-99' "),
         ({"_default.yaml": DEFAULT, "x.yaml": "vendor: \x00\n"}, "x.yaml: is not YAML: "),
         ({"_default.yaml": DEFAULT, "x.yaml": "vendor: " + "[" * 5000}, "x.yaml"),
     ],

@@ -127,16 +127,6 @@ def test_an_event_is_kept_as_it_stood_in_its_stream(keep: Keep) -> None:
     assert kept["mid"].path.name.startswith("200-mid-")
 
 
-def test_a_full_inbox_says_so_once_and_keeps_what_it_has(keep: Keep) -> None:
-    """Whoever cleans it up makes room."""
-    with capture_logs() as logs:
-        kept = keep(*(head({"error": f"kind {letter}"}) for letter in "abcde"), limit_files=2)
-    assert len(kept) == 2
-    assert [(line["log_level"], line["event"]) for line in logs if line["log_level"] != "info"] == [
-        ("warning", "the inbox is full")
-    ]
-
-
 def test_a_disk_that_refuses_is_told_once_and_nothing_fails(tmp_path: Path) -> None:
     """A file lies where the folder should be: no exception, one warning."""
     (tmp_path / "inbox").write_text("in the way")
