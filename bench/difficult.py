@@ -1,7 +1,10 @@
-"""How well the difficult vendor is learned: `python -m bench.difficult [SEEDS] [--from SEED] [--live] [--missed]`.
+"""How well the difficult vendor is learned.
+
+    .venv/bin/python -m bench.difficult [SEEDS] [--from SEED] [--live [--accept]] [--missed]
 
 For each seed: probe, production, learning, then the held-out half. Prints a line per seed, and the whole. Without
-`--live` the drafting and the grouping alone are at work; with it the commands are, over HTTP, some 15 s a seed.
+`--live` the drafting and the grouping alone are at work; with it the commands are, over HTTP, some 15 s a seed. A
+person names the meaning of what production brought; with `--accept` what `sluice learn` is sure of needs nobody.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from tests.support.difficult import Agreement, agreement
 from tests.support.difficult_live import learn_live
 
 
-def learned_live(seed: int) -> Agreement:
+def learned_live(seed: int, accept: bool) -> Agreement:
     with tempfile.TemporaryDirectory(prefix="difficult-") as folder:
-        return learn_live(Path(folder), seed).agreement
+        return learn_live(Path(folder), seed, accept=accept).agreement
 
 
 def main() -> None:
@@ -25,10 +28,11 @@ def main() -> None:
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first seed")
     parser.add_argument("--missed", action="store_true", help="say which answers were misunderstood")
     parser.add_argument("--live", action="store_true", help="serve, probe and learn it with the commands")
+    parser.add_argument("--accept", action="store_true", help="with --live: trust what `sluice learn` is sure of")
     given = parser.parse_args()
     found = []
     for seed in range(given.first, given.first + given.seeds):
-        each = learned_live(seed) if given.live else agreement(seed)
+        each = learned_live(seed, given.accept) if given.live else agreement(seed)
         found.append(each)
         print(
             f"seed {each.seed:4}  {each.share:6.1%} by {each.rules} rules, {each.lucky} by the status alone", flush=True

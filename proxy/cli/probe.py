@@ -22,6 +22,7 @@ import click
 import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from yarl import URL
 
 from proxy.app import upstream as upstream_of
 from proxy.cli.probe_show import Shown, show_drift, show_looked, show_plan
@@ -43,7 +44,7 @@ from proxy.upstream.session import Session
 
 #: Headers in which a vendor may want its key, where the configuration gives it as a header.
 _KEY_HEADERS: Final = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
-#: A shorter value of a header is a version or a flag.
+#: A shorter value of a header or of the address's query is a version or a flag.
 _SECRET_CHARS: Final = 16
 
 
@@ -193,8 +194,10 @@ def _subject(one: UpstreamSettings, rules: RuleSet, model: str) -> Subject:
         }
         return upstream_of(replace(one, headers=headers), profile)
 
-    secrets = tuple(value for value in one.headers.values() if len(value) >= _SECRET_CHARS)
-    return Subject(upstream_of(one, profile), with_key, profile, model, secrets)
+    values = (*one.headers.values(), *URL(one.base_url).query.values())
+    secrets = tuple(value for value in values if len(value) >= _SECRET_CHARS)
+    key = _key_of(one)
+    return Subject(upstream_of(one, profile), with_key, profile, model, (*secrets, *((key,) if key else ())))
 
 
 def _recordings_beside(settings: Settings, folder: Path, config_file: Path) -> Path:

@@ -45,7 +45,7 @@ Account = Callable[[str | None], Upstream]
 @dataclass(frozen=True, slots=True)
 class Subject:
     """Who is asked. `upstream` is as configured; `with_key` makes it anew for another key (None: for none).
-    `extra_secrets` are values of configured headers."""
+    `extra_secrets` are values of the configuration that may be some."""
 
     upstream: Upstream
     with_key: Account

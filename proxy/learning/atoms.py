@@ -27,6 +27,8 @@ _MAX_WALK: Final = 60
 #: A run of a script without spaces, or a word, as it stands in the text; what lies between them is kept for the phrase.
 _UNIT: Final = re.compile(rf"[{SPACELESS}]+|[^\W{SPACELESS}]+(?:[-'_.][^\W{SPACELESS}]+)*")
 _GAP: Final = re.compile(r"#|[\"'`«»“”‘’<>{}\[\]()|]|[.!?;]\s|[。！？；，、：\n]")
+#: A number, or a length of time: never the same twice.
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*(?:ms|s|secs?|m|mins?|h|hrs?|d)?", re.IGNORECASE)
 _MARKER: Final = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w.-]{3,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _TELLING_HEADER: Final = re.compile(r"err|code|reason|fault|fail|cause|deny|denied|block|limit-type|status")
 #: What vendors call their codes.
@@ -85,7 +87,7 @@ def marks_of(seen: Seen, asked: Collection[str]) -> frozenset[str]:
     marks += [code.lower() for code in seen.said.codes if without_asked(code, asked) == code]
     if not marks:
         found = [_MARKER.findall(without_asked(message[:600], asked)) for message in seen.said.messages]
-        marks = [tag for tags in found for tag in tags if not tag.isdigit()]
+        marks = [tag for tags in found for tag in tags if not _NUMBER.fullmatch(tag)]
     return frozenset(marks)
 
 
@@ -227,10 +229,11 @@ def _runs(text: str) -> Iterator[list[tuple[str, str]]]:
         end = 0
         for found in _UNIT.finditer(stretch):
             between = stretch[end : found.start()]
-            if run and (len(between) > 3 or found[0].isdigit()):
+            is_number = _NUMBER.fullmatch(found[0]) is not None
+            if run and (len(between) > 3 or is_number):
                 yield run
                 run = []
-            if not found[0].isdigit():
+            if not is_number:
                 run.append((between if run else "", found[0]))
             end = found.end()
         if run:

@@ -78,6 +78,7 @@ def _answers(model: str) -> tuple[Probe, ...]:
         for times in _TIMES
     ]
     counting = _said(model, "Count from 1 to 200 in words.", stream=True, max_tokens=_SHORT_ANSWER)
+    repeating = replace(long[0].request, max_tokens=_SHORT_ANSWER)
     weather = _said(model, "What is the weather in تهران now? Call the tool.", stream=True)
     return (
         Probe(
@@ -97,7 +98,10 @@ def _answers(model: str) -> tuple[Probe, ...]:
             "length",
             "an answer cut short by max_tokens",
             Kind.ANSWER,
-            (Ask(counting, "a stream that max_tokens ends", needs=("max_tokens",)),),
+            (
+                Ask(counting, "a stream that max_tokens ends", needs=("max_tokens",)),
+                Ask(repeating, "another stream that max_tokens ends", needs=("max_tokens",)),
+            ),
         ),
         Probe(
             "tool",

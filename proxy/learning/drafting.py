@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import Final
 
 from proxy.canon.verdict import ErrorClass, Verdict
-from proxy.learning.atoms import Atom, atoms_of, joined, status_atom
+from proxy.learning.atoms import Atom, atoms_of, joined, marks_of, status_atom
 from proxy.learning.replaying import WALL
 from proxy.learning.values import Answer, Draft
 from proxy.learning.waits import wait_path
@@ -41,6 +41,8 @@ _MAX_PAIRS: Final = 10
 # What one more answer is worth against a better condition.
 _PER_ANSWER: Final = 1.4
 _PER_SIBLING: Final = 0.7
+_MAX_SIBLINGS: Final = 3
+_FOR_STRANGERS: Final = 3.0
 _LEAST: Final = 0.2
 
 
@@ -108,8 +110,9 @@ def draft_rules(
     today: date,
     taken: Iterable[str] = (),
 ) -> Proposal:
-    """`background` holds known answers of this vendor; those that stand among `answers` by place are passed by. `taken`
-    are ids of rules in other files."""
+    """`background` holds known answers of this vendor; those that stand among `answers` by place are passed by. One
+    without a class is a stranger: nobody knows its meaning yet, so a rule had better not take it. `taken` are ids of
+    rules in other files."""
     return _Drafting(profile, answers, background, stats, today, taken).propose()
 
 
@@ -128,8 +131,12 @@ class _Drafting:
         self._taken = {*taken, *(rule.id for rule in profile.rules)}
         places = {answer.place for answer in answers if answer.place}
         self._asked = [self._judge(answer) for answer in answers if answer.wanted]
+        background = list(background)
         others = [one for one in background if one.wanted and one.observation.vendor == profile.vendor]
         self._all = self._asked + [self._judge(one) for one in others if one.place not in places]
+        nameless = [one for one in background if not one.wanted and one.observation.vendor == profile.vendor]
+        judged = [self._judge(one) for one in nameless if one.place not in places]
+        self._strangers = [one for one in judged if not one.verdict.mapped]
 
     def _judge(self, answer: Answer) -> _Judged:
         verdict = classify(self._profile, answer.observation, WALL)
@@ -167,8 +174,10 @@ class _Drafting:
         meaning = _meaning(group[0].answer)
         against = [one for one in self._all if one.index >= before and self._would_be_wrong(one, meaning)]
         candidates = [one for one in self._candidates(group) if not self._conflicts(one, against)]
-        siblings = [one for one in self._asked if one.right and _meaning(one.answer) == meaning]
-        worth = {one: self._worth(one, siblings) for one in candidates}
+        siblings = [one for one in self._all if one.right and _meaning(one.answer) == meaning]
+        marks = {marks_of(one.seen, one.answer.asked) for one in group}
+        strangers = [one for one in self._strangers if marks_of(one.seen, one.answer.asked) not in marks]
+        worth = {one: self._worth(one, siblings, strangers) for one in candidates}
         chosen: list[_Candidate] = []
         open_ones = set(range(len(group)))
         while open_ones:
@@ -184,10 +193,13 @@ class _Drafting:
         return chosen, [group[number] for number in sorted(open_ones)]
 
     @staticmethod
-    def _worth(candidate: _Candidate, siblings: Sequence[_Judged]) -> float:
-        """Answers of this meaning that a shared rule knows already need no rule, but they show what is stable."""
+    def _worth(candidate: _Candidate, siblings: Sequence[_Judged], strangers: Sequence[_Judged]) -> float:
+        """Answers of this meaning that are right already need no rule, but they show what is stable; those
+        that say other codes, and whose meaning nobody knows, show what is shared."""
         condition = joined(candidate.atoms)
-        return candidate.score + _PER_SIBLING * sum(holds(condition, one.seen) for one in siblings)
+        held = sum(holds(condition, one.seen) for one in siblings)
+        worth = candidate.score + _PER_SIBLING * min(held, _MAX_SIBLINGS)
+        return worth - (_FOR_STRANGERS if any(holds(condition, one.seen) for one in strangers) else 0.0)
 
     @staticmethod
     def _would_be_wrong(one: _Judged, meaning: tuple[ErrorClass, str]) -> bool:

@@ -55,14 +55,22 @@ def compare(profile: VendorProfile, heard: Sequence[Heard], folder: Path) -> lis
     """What is in force if this is kept; nothing is written. Raises RecordingError for a broken file that is there."""
     shelf = _Shelf(profile, folder)
     found = [(one, one.recording) for one in heard if one.recording is not None]
-    pairs = [
-        (old, new)
-        for one, new in found
-        if one.probe.kind is Kind.ANSWER and (old := shelf.at(one.probe.name, one.number)) is not None
-    ]
-    before, now = (findings(recordings, profile) for recordings in zip(*pairs, strict=True)) if pairs else (None, None)
-    is_same_way = before is not None and now is not None and not same_ways(before, now)
-    return [shelf.place(one, new, is_same_way) for one, new in found]
+    moved = _moved(profile, [(shelf.at(one.probe.name, one.number), new) for one, new in found if _is_answer(one)])
+    return [shelf.place(one, new, new.name not in moved) for one, new in found]
+
+
+def _is_answer(heard: Heard) -> bool:
+    return heard.probe.kind is Kind.ANSWER
+
+
+def _moved(profile: VendorProfile, answers: Sequence[tuple[Recording | None, Recording]]) -> frozenset[str]:
+    """The names of the answers that show other ways than those that are there. Most ways are shown by many together: so
+    if all of them moved and none by itself, it is all of them."""
+    pairs = [(old, new) for old, new in answers if old is not None]
+    if not pairs or not same_ways(*(findings(recordings, profile) for recordings in zip(*pairs, strict=True))):
+        return frozenset()
+    alone = {new.name for old, new in pairs if same_ways(findings([old], profile), findings([new], profile))}
+    return frozenset(alone or (new.name for _, new in pairs))
 
 
 class _Shelf:

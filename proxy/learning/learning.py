@@ -162,7 +162,8 @@ class Learner:
 
     def propose(self, group: Group, error_class: ErrorClass, code: str, others: Sequence[Group] = ()) -> Lesson:
         """What would be written if the group meant this. `others` are the rest of the inbox: a rule must not take what
-        is surely of another meaning. Raises RuleError where the file, or this meaning, does not allow it."""
+        is surely of another meaning, and had better not take what may be. Raises RuleError where the file, or this
+        meaning, does not allow it."""
         profile = self._profile(group.pending[0])
         answers = [replace(one.answer, wanted=(error_class,), code=code) for one in group.pending]
         background = [*self._known, *(answer for other in others for answer in _guessed(other))]
@@ -265,10 +266,10 @@ class Learner:
 
 
 def _guessed(group: Group) -> Iterable[Answer]:
-    """What a group surely means, if it does."""
-    if group.guess is not None and group.guess.sure:
-        for one in group.pending:
-            yield replace(one.answer, wanted=(group.guess.error_class,))
+    """With what the group surely means, if it does."""
+    wanted = (group.guess.error_class,) if group.guess is not None and group.guess.sure else ()
+    for one in group.pending:
+        yield replace(one.answer, wanted=wanted)
 
 
 def _meaning(facts: Facts) -> tuple[str | None, str | None, str | None]:

@@ -101,15 +101,16 @@ class Corpus:
         return Seen.of(self._rules.vendors.get(vendor) or VendorProfile(vendor), answer.observation)
 
     def _is_told_apart(self, answer: Answer, number: int) -> bool:
-        """Does the vendor say the same words with another code? Then it means something else, and the words nothing."""
+        """Does the vendor tell these two apart: the same words with another code, or one code with another beside it?
+        Then what they have in common says nothing."""
         other = self.known[number]
         if other.observation.vendor != answer.observation.vendor:
             return False
-        said, told = self._plain(answer), self._plain(other)
-        if not (said <= told or told <= said):
-            return False
         marks, others = self.marks(answer), self.marks(other)
-        return bool(marks) and bool(others) and marks != others
+        if not marks or not others or marks == others:
+            return False
+        said, told = self._plain(answer), self._plain(other)
+        return bool(marks & others) or said <= told or told <= said
 
     def _plain(self, answer: Answer) -> frozenset[str]:
         """The words of its messages; numbers, and words with digits in them, are left out."""

@@ -27,7 +27,7 @@ from proxy.semantics.rule import VendorProfile
 
 #: Requests of a burst at one time; and how many refusals end it.
 BURST_AT_ONCE: Final = 16
-ENOUGH_LIMITS: Final = 2
+ENOUGH_LIMITS: Final = 4
 #: How often a limit is waited for with one ask, and for how long where the vendor does not say.
 _WAITS: Final = 2
 _BACKOFF_S: Final = 2.0

@@ -69,10 +69,10 @@ _FIELD_NAME = re.compile(r"^\s*(?:error|data)\s*:\s*")
 
 @dataclass(slots=True)
 class Said:
-    """`codes` and `messages` in the order found, outermost error first; `spellings` are the codes and, behind them, those
-    of many words in one way of writing them, so that a rule needs one; `code` and `message` the ones to show; `status`
-    the HTTP status that the body claims, None if none; `waits` fields about waiting; `headers` those that a relay
-    passes on inside its body; `text` the body's own text where it is no JSON, else None."""
+    """`codes` and `messages` in the order found, outermost error first; `spellings` are the codes and, behind them,
+    those of many words in one way of writing, so that a rule needs one; `code` and `message` the ones to show;
+    `status` the HTTP status that the body claims, None if none; `waits` fields about waiting; `headers` those that a
+    relay passes on inside its body; `text` the body's own text where it is no JSON, else None."""
 
     codes: list[str] = field(default_factory=list)
     spellings: list[str] = field(default_factory=list)

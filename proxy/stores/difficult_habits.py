@@ -136,7 +136,7 @@ _WITH_CODES: Final = (Envelope.NESTED, Envelope.FLAT, Envelope.LISTED, Envelope.
 _WITHOUT: Final = (Envelope.STRING, Envelope.DETAIL, Envelope.TEXT, Envelope.PAGE)
 #: What a reader can tell from an answer, under a good status.
 _INSIDE_200: Final = (Envelope.NESTED, Envelope.FLAT, Envelope.LISTED, Envelope.QUOTED, Envelope.STRING)
-#: Taken for a gateway's own by rules that every vendor may use, and so never kept for learning.
+#: Taken for a gateway's own by rules that every vendor may use: never kept for learning, and no proof of a rate limit.
 _LIKE_A_GATEWAY: Final = (Envelope.PAGE, Envelope.EMPTY)
 _LIMITED: Final = (Cause.RATE_LIMITED, Cause.CONCURRENCY, Cause.OVERLOADED)
 _EARLY: Final = (Cause.NO_KEY, Cause.WRONG_KEY, Cause.MALFORMED_JSON)
@@ -176,7 +176,7 @@ class _Draw:
     def habit(self, cause: Cause) -> Habit:
         rng = self._rng
         envelope = self._house if rng.random() < 0.6 else rng.choice(tuple(Envelope))
-        while not cause.is_probeable and envelope in _LIKE_A_GATEWAY:
+        while envelope in _LIKE_A_GATEWAY and (cause is Cause.RATE_LIMITED or not cause.is_probeable):
             envelope = rng.choice(tuple(Envelope))
         place = self._place(cause, envelope)
         mark = self._mark(envelope, place)
@@ -230,6 +230,8 @@ class _Draw:
             return 200
         wrong = self._one_status or self._rng.choice(_STATUSES)
         status = _FAIR[cause.error_class] if self._one_status is None and self._rng.random() < 0.4 else wrong
+        if cause is Cause.RATE_LIMITED and status >= 500:
+            return 429  # a burst that is answered by 5xx may be an overload: nobody could tell
         return status if status != 200 else 400
 
     def _word(self) -> str:

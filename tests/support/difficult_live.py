@@ -1,15 +1,14 @@
 """The difficult vendor learned over HTTP, as an operator would: served, probed, met in production, learned.
 
-In: a seed and a folder. Out: the rules folder after `sluice probe … --write`, a proxy's traffic, and `sluice learn`.
-The vendor, the probe and the learning are commands of their own, as people run them; what `--accept` is not sure of is
-decided as a person would who knows what the group's example means. Nothing but the shown half is ever served.
+In: a seed and a folder. Out: the rules folder after `sluice probe … --write`, a proxy's traffic, and what a person does
+with `sluice learn` who knows what the example of each group means. The vendor, the probe and the proxy are processes of
+their own, as people run them. Nothing but the shown half is ever served.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -27,27 +26,12 @@ from proxy.stores.difficult_answers import VENDOR
 from proxy.stores.inbox_folder import read_inbox
 from proxy.stores.recordings import Recording, find_recordings
 from proxy.stores.rules import load_rules
+from tests.support.commands import Done, sluice
 from tests.support.difficult import BARE_FILE, FILE, MET, TODAY, Agreement, judged
 from tests.support.proxy import ROOT, chat, served_proxy, write_config
 
-_PATIENCE_S: Final = 60.0
 #: Just beyond what the vendor takes for a prompt.
 _LONG_TOKENS: Final = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +52,7 @@ class Learned:
         return judged(self.vendor, load_rules(self.folder / "rules"))
 
 
-def learn_live(folder: Path, seed: int) -> Learned:
+def learn_live(folder: Path, seed: int, *, accept: bool = False) -> Learned:
     """Probe twice, meet the vendor in production, learn."""
     vendor, file = DifficultVendor(seed), folder / "rules" / FILE
     with served_difficult(folder, seed) as base_url:
@@ -79,16 +63,8 @@ def learn_live(folder: Path, seed: int) -> Learned:
         probed_again = probe(folder, config, "--write")
         second = file.read_text()
         asyncio.run(meet(folder, base_url))
-        learn(folder, config, vendor)
+        learn(folder, config, vendor, accept=accept)
     return Learned(folder, vendor, probed, probed_again, (first, second), kept)
-
-
-def sluice(folder: Path, *words: str) -> Done:
-    """One command, run to its end."""
-    command = [sys.executable, "-m", "proxy", *words]
-    env = {**os.environ, "TMPDIR": str(folder)}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, timeout=_PATIENCE_S, check=False)
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @contextmanager
@@ -136,10 +112,12 @@ async def meet(folder: Path, base_url: str) -> None:
         await proxy.rows(len(Cause) * MET)
 
 
-def learn(folder: Path, config: Path, vendor: DifficultVendor) -> int:
-    """`sluice learn --accept`, and a person for the rest; how many groups were left to that person."""
-    done = sluice(folder, "learn", "--config", str(config), "--accept", "--json")
-    assert done.code in (0, 1), done.err
+def learn(folder: Path, config: Path, vendor: DifficultVendor, *, accept: bool = False) -> None:
+    """A person goes through the groups and names the class of each; with `accept` the command does what it is sure of
+    first."""
+    if accept:
+        done = sluice(folder, "learn", "--config", str(config), "--accept", "--json")
+        assert done.code in (0, 1), done.err
     inbox = folder / "ledger.db-inbox"
     learner = Learner(folder / "rules", folder / "recordings", TODAY)
     groups = learner.survey(read_inbox(inbox)).groups
@@ -150,7 +128,6 @@ def learn(folder: Path, config: Path, vendor: DifficultVendor) -> int:
         lesson = learner.propose(group, error_class, CODES[error_class], [*groups[:number], *groups[number + 1 :]])
         if lesson.is_sound:
             learner.write(lesson)
-    return len(groups)
 
 
 def cause_of(vendor: DifficultVendor, group: Group) -> Cause:

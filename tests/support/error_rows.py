@@ -213,7 +213,7 @@ def reworded(row: ErrorRow, dice: random.Random) -> ErrorRow | None:
 
 def respelled_codes(row: ErrorRow, dice: random.Random) -> ErrorRow | None:
     """Words with underscores for codes, in the ways of other languages."""
-    spell = dice.choice([str.upper, lambda word: word.replace("_", "-"), _camel, lambda word: word.replace("_", " ")])
+    spell = dice.choice(_SPELLINGS)
 
     def change(value: object, key: str = "") -> object:
         if isinstance(value, dict):
@@ -230,6 +230,17 @@ def respelled_codes(row: ErrorRow, dice: random.Random) -> ErrorRow | None:
 
 def _camel(word: str) -> str:
     return "".join(part.capitalize() for part in word.split("_"))
+
+
+def _kebab(word: str) -> str:
+    return word.replace("_", "-")
+
+
+def _spaced_out(word: str) -> str:
+    return word.replace("_", " ")
+
+
+_SPELLINGS: tuple[Callable[[str], str], ...] = (str.upper, _kebab, _camel, _spaced_out)
 
 
 def spaced(row: ErrorRow, dice: random.Random) -> ErrorRow | None:
@@ -352,9 +363,9 @@ def under_a_200(row: ErrorRow, dice: random.Random) -> ErrorRow | None:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    other_ids, prefixed, suffixed, recased, reworded, respelled_codes, spaced, extra_fields, retyped_codes, in_a_list, in_detail, in_an_error,
-    json_in_a_message, json_as_the_error, json_behind_words, repr_behind_words, provider_returned, other_content_type,
-    as_an_event, under_a_200,
+    other_ids, prefixed, suffixed, recased, reworded, respelled_codes, spaced, extra_fields, retyped_codes, in_a_list,
+    in_detail, in_an_error, json_in_a_message, json_as_the_error, json_behind_words, repr_behind_words,
+    provider_returned, other_content_type, as_an_event, under_a_200,
 )  # fmt: skip
 
 

@@ -192,7 +192,7 @@ def test_the_classes_are_those_of_the_contract() -> None:
 @pytest.mark.clause("R4")
 def test_the_lock_that_is_shown_is_one() -> None:
     """Line by line."""
-    (lines,) = blocks("text")
+    (lines,) = blocks("text", section("What check-rules finds"))
     assert len(parse_lock("verdicts.lock", f"sluice verdicts 1\n{lines}")) == 2
 
 
