@@ -39,7 +39,8 @@ _NAMED: Final = 20  # so many unproven rules are named one by one
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check_rules(config: Path | None, rules: Path | None, recordings: Path | None, accept: bool, as_json: bool) -> int:
     """Validate the rules and replay every recording against them."""
-    folder = rules or (load_config(config).rules_dir if config is not None else None) or default_rules_dir()
+    configured = load_config(config, secrets=False).rules_dir if config is not None else None
+    folder = rules or configured or default_rules_dir()
     rule_set = load_rules(folder)
     lock = folder / LOCK_NAME
     # A lock that is broken must not keep anybody from making it anew.

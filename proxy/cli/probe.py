@@ -116,7 +116,7 @@ def probe(
         raise click.UsageError("--watch writes nothing: leave --write out")
     if moderation_text is not None and not allow_moderation:
         raise click.UsageError("--moderation-text needs --allow-moderation")
-    settings = load_config(config_file)
+    settings = load_config(config_file, secrets=not plan_only, upstream=upstream)
     one = _settings_of(settings, upstream)
     folder = settings.rules_dir or default_rules_dir()
     if write_rules and settings.rules_dir is None:

@@ -16,7 +16,15 @@ from pydantic import ValidationError
 from proxy.config.complaints import complain, nearest
 from proxy.config.document import Document, Place, read_document
 from proxy.config.paths import inbox_dir, instance_id, journal_dir, ledger_url, rule_names
-from proxy.config.schema import WITHOUT_SECRETS, AuthSection, DefaultsSection, File, LedgerSection, UpstreamSection
+from proxy.config.schema import (
+    EMPTY_KEY,
+    WITHOUT_SECRETS,
+    AuthSection,
+    DefaultsSection,
+    File,
+    LedgerSection,
+    UpstreamSection,
+)
 from proxy.config.settings import (
     DEFAULT_CREDENTIAL,
     Auth,
@@ -33,14 +41,25 @@ from proxy.config.settings import (
 )
 
 
-def load_config(path: Path, env: Mapping[str, str] | None = None, *, secrets: bool = True) -> Settings:
+def load_config(
+    path: Path, env: Mapping[str, str] | None = None, *, secrets: bool = True, upstream: str | None = None
+) -> Settings:
     """Reads and checks one configuration file; `env` is the process's environment where it is not given. Without
-    `secrets`, for who will call no vendor, a key or header of an upstream may name a variable that is not set."""
-    document = read_document(path, os.environ if env is None else env, lambda at: not secrets and _is_secret(at))
+    `secrets`, for who will call no vendor, a key or header of an upstream may name a variable that is not set. For who
+    will call one `upstream` alone, those of the others may."""
+    all_secrets = secrets and upstream is None
+
+    def is_spared(at: Place) -> bool:
+        return not all_secrets and _is_secret(at) and (not secrets or at[1] != upstream)
+
+    document = read_document(path, os.environ if env is None else env, is_spared)
     try:
-        file = File.model_validate(document.values, context=None if secrets else WITHOUT_SECRETS)
+        file = File.model_validate(document.values, context=None if all_secrets else WITHOUT_SECRETS)
     except ValidationError as problem:
         raise complain(problem, File, document) from None  # whose text would show what stands in the file
+    asked = file.upstreams.get(upstream) if secrets and upstream is not None else None
+    if asked is not None and asked.api_key == "":
+        raise document.error(("upstreams", upstream or "", "api_key"), EMPTY_KEY)
     return _Loading(path, document, file).settings()
 
 

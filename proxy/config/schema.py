@@ -30,6 +30,7 @@ _FIELD_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 #: The context for `File.model_validate` where keys may be empty, because nobody will use them.
 WITHOUT_SECRETS: Final = "without secrets"
+EMPTY_KEY: Final = "is empty: leave the key out where the upstream needs none"
 _SPACE: Final = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
@@ -61,7 +62,7 @@ def _api_key(key: str, info: ValidationInfo) -> str:
     if not key and info.context is WITHOUT_SECRETS:
         return key
     if not key:
-        raise ValueError("is empty: leave the key out where the upstream needs none")
+        raise ValueError(EMPTY_KEY)
     if _SPACE.search(key) or not key.isascii():
         raise ValueError("holds white space, a line end or a character that no header can carry")
     return key

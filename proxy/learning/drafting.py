@@ -40,8 +40,8 @@ _MAX_ATOMS: Final = 80
 _MAX_PAIRS: Final = 10
 # What one more answer is worth against a better condition.
 _PER_ANSWER: Final = 1.4
-_PER_SIBLING: Final = 0.7
-_MAX_SIBLINGS: Final = 3
+_PER_SIBLING: Final = 0.45
+_MAX_SIBLINGS: Final = 2
 _FOR_STRANGERS: Final = 3.0
 _LEAST: Final = 0.2
 

@@ -395,6 +395,20 @@ def test_without_secrets_a_vendors_key_may_be_missing_and_nothing_else(load: Loa
         load_config(file, {}, secrets=False)
 
 
+def test_for_one_upstream_the_keys_of_the_others_may_be_missing(load: Load, tmp_path: Path) -> None:
+    """Its own must be there, and not be empty."""
+    file = tmp_path / "sluice.yaml"
+    other = '  other: {vendor: openai, base_url: "https://x.example/v1", api_key: "${OTHER_KEY}"}\nmodels:'
+    file.write_text(SMALLEST.replace("models:", other))
+    assert load_config(file, {"OPENAI_API_KEY": KEY}, upstream="main").upstreams["main"].api_key == Secret(KEY)
+    with pytest.raises(ConfigError, match="OTHER_KEY is not set"):
+        load_config(file, {"OPENAI_API_KEY": KEY})
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
+        load_config(file, {"OTHER_KEY": KEY}, upstream="main")
+    with pytest.raises(ConfigError, match=r"upstreams\.main\.api_key: is empty"):
+        load_config(file, {"OPENAI_API_KEY": ""}, upstream="main")
+
+
 def test_files_that_cannot_be_read(complaint: Callable[..., str], tmp_path: Path) -> None:
     """No file, a folder, an empty file and another encoding each have their own reason."""
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
