@@ -191,7 +191,7 @@ def test_a_lock_file_fits_what_the_project_asks_for(name: str) -> None:
 
 
 def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Path) -> None:
-    """What `pip install` brings: the package, its rule set with the recordings that prove it, its type marker, the licence."""
+    """What `pip install` brings: the package, its rules with the recordings that prove them, type marker, licence."""
     source = tmp_path / "source"
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
