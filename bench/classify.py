@@ -4,36 +4,59 @@
 
 Every recorded error is judged by the rules of each of a few vendors; the answers are those that the first, the middle
 and the last of the deciding rules take, and one that no rule knows. Rounds are interleaved, medians told, each figure
-also as a ratio to one paced text event of chat completions through the pipeline, in the same run. A healthy stream
-asks the rules nothing; an error asks them once per attempt.
+also as a ratio to one paced text event of chat completions through the pipeline, in the same run. Beside the table:
+every recorded and every unseen answer by its own vendor's rules, and hostile messages of 2,000 characters that say the
+rules' own words over and over. A healthy stream asks the rules nothing; an error asks them once per attempt.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
+import re
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from bench.dialects import EVENTS, openai, run
-from proxy.canon.verdict import Observation
+from proxy.canon.verdict import Observation, Phase
 from proxy.learning.replaying import WALL, replay
 from proxy.pipeline.values import Asked, Setup
 from proxy.semantics.classifier import classify
 from proxy.semantics.rule import RuleSet, VendorProfile
 from proxy.stores.recordings import find_recordings
 from proxy.stores.rules import default_rules_dir, load_rules
+from tests.support.error_rows import unseen_rows
 
 VENDORS = ("openai", "anthropic", "gemini", "bedrock", "zhipu", "deepseek", "openai_compatible")
 REPEATS = 50
 PLACES = ("first", "middle", "last", "unmapped")
+HOSTILE = 500
+HOSTILE_CHARS = 2_000
 
 
 def errors_of(rules: RuleSet, folder: Path) -> list[Observation]:
     """What the rules were asked about, over all recordings."""
     facts = (replay(rules.profile(one.vendor), one) for one in find_recordings([folder]) if one.vendor in rules.vendors)
     return [each.observation for each in facts if each.observation is not None]
+
+
+def hostile(rules: RuleSet) -> list[Observation]:
+    """Messages of a few words of the rules, again and again, some with many of the others in front."""
+    patterns = [pattern.pattern.lower() for rule in rules.all_rules() for _, pattern in rule.when.match]
+    words = sorted({word for pattern in patterns for word in re.findall(r"[^\W\d_]{2,}", pattern)})
+    dice = random.Random(7)
+
+    def message() -> str:
+        again = dice.sample(words, dice.choice((1, 2, 3, 5, 10, 20)))
+        before = dice.sample(words, dice.choice((0, 10, 50)))
+        return " ".join(before + dice.choices(again, k=HOSTILE_CHARS))[:HOSTILE_CHARS]
+
+    def answer() -> Observation:
+        return Observation("", Phase.HEAD, dice.choice((200, 400, 429, 500)), payload={"error": {"message": message()}})
+
+    return [answer() for _ in range(HOSTILE)]
 
 
 def chosen(profile: VendorProfile, errors: list[Observation]) -> dict[str, tuple[Observation, int]]:
@@ -85,7 +108,23 @@ def main() -> None:
             for place, (seen, _tried) in answers.items():
                 judge = timed(lambda profile=profile, seen=seen: classify(profile, seen, WALL), REPEATS)  # type: ignore[misc]
                 costs.setdefault((vendor, place), []).append(judge)
+    own = [(rules.profile(one.vendor), one) for one in (*errors, *(row.seen for row in unseen_rows()))]
+    shifted = [(rules.profile(VENDORS[number % len(VENDORS)]), one) for number, one in enumerate(hostile(rules))]
+    for name, judged in (("answers by their own rules", own), ("hostile messages", shifted)):
+        spread(name, sorted(quickest(*each, rounds) for each in judged), statistics.median(event))
     told(asked, {key: statistics.median(each) for key, each in costs.items()}, statistics.median(event))
+
+
+def quickest(profile: VendorProfile, seen: Observation, rounds: int) -> float:
+    """In microseconds; the least of the rounds, since one answer alone is soon judged and soon disturbed."""
+    return min(timed(lambda: classify(profile, seen, WALL), 1) for _ in range(rounds))
+
+
+def spread(name: str, costs: list[float], event: float) -> None:
+    places = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+    cells = {place: costs[min(int(len(costs) * share), len(costs) - 1)] for place, share in places.items()}
+    shown = ", ".join(f"{place} {cost:.0f} us ({cost / event:.0f})" for place, cost in cells.items())
+    print(f"{len(costs)} {name}: {shown}")
 
 
 def told(

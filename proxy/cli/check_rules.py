@@ -25,7 +25,7 @@ from proxy.config import load_config
 from proxy.errors import ConfigError
 from proxy.learning.checking import Move, Progress, Report, RuleFault, check
 from proxy.learning.known import evidence_of
-from proxy.learning.verdict_lock import LOCK_NAME, read_lock, write_lock
+from proxy.learning.verdict_lock import LOCK_NAME, named_in, read_lock, write_lock
 from proxy.stores.rules import default_rules_dir, load_rules
 
 _NAMED: Final = 20  # so many unproven rules are named one by one
@@ -49,7 +49,7 @@ def check_rules(config: Path | None, rules: Path | None, recordings: Path | None
     if recordings is not None and not recordings.is_dir():
         raise ConfigError(str(recordings), None, "is no folder of recordings")
     # Of the shipped recordings those count that these rules, or this lock, name: the set may be a copy of a part.
-    named = {place for rule in rule_set.all_rules() for place in rule.evidence} | set(accepted or ())
+    named = {place for rule in rule_set.all_rules() for place in rule.evidence} | named_in(lock)
     report = check(rule_set, evidence_of(evidence, named), accepted, _progress_for(as_json))
     if accept:
         if not report.verdicts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rich.console import Console
+from rich.text import Text
 
 from proxy.canon.verdict import Verdict
 from proxy.learning.diffing import diff_of, print_diff, visible
@@ -84,7 +85,7 @@ def show_known(console: Console, known: Sequence[KnownNow]) -> None:
         console.print(f"{len(known)} answers are known by now:")
         for one in known[:_MAX_LISTED]:
             told = f"  {one.kept.recording.vendor} {one.kept.recording.name}: {one.error_class} by {one.rule_id}"
-            console.print(told, markup=False)
+            console.print(visible(told), markup=False)
         if len(known) > _MAX_LISTED:
             console.print(f"  and {len(known) - _MAX_LISTED} more")
 
@@ -93,7 +94,7 @@ def show_mute(console: Console, mute: Sequence[Kept]) -> None:
     if mute:
         console.print("Nothing can be learned from these; look at them, and delete them:")
         for one in mute:
-            console.print(f"  {one.recording.path}", markup=False)
+            console.print(visible(f"  {one.recording.path}"), markup=False)
 
 
 def show_group(console: Console, group: Group, example: Verdict, number: int, groups: int) -> None:
@@ -101,8 +102,9 @@ def show_group(console: Console, group: Group, example: Verdict, number: int, gr
     if any(one.kept.count >= LIMIT_COUNT for one in group.pending):
         often = f"{group.count:,} times or more"
     wordings = f", {len(group.pending)} wordings" if len(group.pending) > 1 else ""
-    span = f"first {group.first or 'unknown'}, last {group.last:%Y-%m-%d %H:%M} UTC"
-    console.print(f"\n[bold]{number}/{groups}  {group.vendor}[/]: {often}{wordings}, {span}")
+    span = f"first {visible(group.first) or 'unknown'}, last {group.last:%Y-%m-%d %H:%M} UTC"
+    console.print()
+    console.print(Text.assemble((f"{number}/{groups}  {group.vendor}", "bold"), f": {often}{wordings}, {span}"))
     code = f", code {visible(example.vendor_code)}" if example.vendor_code else ""
     body = group.pending[0].kept.recording.body[:_MAX_MESSAGE].decode("utf-8", "replace")
     message = visible(" ".join((example.vendor_message or body or "nothing in it").split()))
@@ -112,18 +114,18 @@ def show_group(console: Console, group: Group, example: Verdict, number: int, gr
 def show_lesson(console: Console, shown: Shown) -> None:
     lesson, guess = shown.lesson, shown.group.guess
     if lesson is None:
-        console.print(f"  no proposal: {shown.problem}", markup=False)
+        console.print(visible(f"  no proposal: {shown.problem}"), markup=False)
         return
     reason = "as you say"
     if guess is not None and guess.error_class is lesson.error_class:
         reason = guess.reason if guess.sure else f"{guess.reason}; not sure"
-    console.print(f"  proposed: {lesson.error_class} ({lesson.code}); {reason}", markup=False)
+    console.print(visible(f"  proposed: {lesson.error_class} ({lesson.code}); {reason}"), markup=False)
     for told in _left_of(lesson):
-        console.print(f"  stays: {told}", markup=False)
+        console.print(visible(f"  stays: {told}"), markup=False)
     if lesson.moved:
         console.print("  cannot be written: it would move the verdict of recordings:")
         for told in lesson.moved[:_MAX_LISTED]:
-            console.print(f"    {told}", markup=False)
+            console.print(visible(f"    {told}"), markup=False)
     elif not lesson.taken:
         console.print("  cannot be written: no rule was found that knows it and nothing else")
     else:

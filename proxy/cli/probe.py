@@ -28,11 +28,11 @@ from proxy.app import upstream as upstream_of
 from proxy.cli.probe_show import Shown, show_drift, show_looked, show_plan
 from proxy.config import Settings, load_config
 from proxy.config.settings import Secret, UpstreamSettings
-from proxy.errors import ConfigError, RuleError, SluiceError
+from proxy.errors import ConfigError, SluiceError
 from proxy.learning.asking import Asker, Subject
 from proxy.learning.catalogue import BAIT, LONG_TOKENS, MAX_BURST, MAX_LONG_TOKENS, NAMES, Allowed, catalogue
 from proxy.learning.drift import drifts
-from proxy.learning.keeping import compare
+from proxy.learning.keeping import compare, has_probes
 from proxy.learning.plan import Plan, Price, chosen, make_plan, parse_price
 from proxy.learning.probed import judged_after, known_of, look, write_change
 from proxy.learning.probing import Manners, Prober, Run
@@ -44,6 +44,8 @@ from proxy.upstream.session import Session
 
 #: Headers in which a vendor may want its key, where the configuration gives it as a header.
 _KEY_HEADERS: Final = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+#: In one piece, as which no key has a larger plan.
+_ANY_KEY: Final = "any-key"
 #: A shorter value of a header or of the address's query is a version or a flag.
 _SECRET_CHARS: Final = 16
 
@@ -63,7 +65,6 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 class _Job:
     """One probe, ready to be run."""
 
-    settings: Settings
     subject: Subject
     rules: RuleSet
     folder: Path
@@ -117,13 +118,15 @@ def probe(
     if moderation_text is not None and not allow_moderation:
         raise click.UsageError("--moderation-text needs --allow-moderation")
     settings = load_config(config_file, secrets=not plan_only, upstream=upstream)
-    one = _settings_of(settings, upstream)
+    one = _settings_of(settings, upstream, config_file)
     folder = settings.rules_dir or default_rules_dir()
     if write_rules and settings.rules_dir is None:
         reason = "--write needs a rules folder of your own: set `rules:`, at first to a copy of the shipped ones"
         raise ConfigError(str(config_file), None, reason)
     rules = load_rules(folder)
-    subject = _subject(one, rules, model or _model_of(settings, upstream))
+    if plan_only and one.api_key == Secret(""):  # its variable is not set; any key has the same plan
+        one = replace(one, api_key=Secret(_ANY_KEY))
+    subject = _subject(one, rules, model or _model_of(settings, upstream, config_file))
     bait = _bait(moderation_text) if allow_moderation else ()
     allowed = Allowed(subject.model, _key_of(one) or "", bait, allow_burst or 0, long_tokens)
     probes = chosen(catalogue(allowed), only, skip)
@@ -135,7 +138,7 @@ def probe(
         return 0
     _confirm(yes)
     place = recordings or _recordings_beside(settings, folder, config_file)
-    job = _Job(settings, subject, rules, folder, place, plan, Manners(pause_s=pause))
+    job = _Job(subject, rules, folder, place, plan, Manners(pause_s=pause))
     return _watch(job, shown, interval) if watch else _learn(job, shown, write_rules)
 
 
@@ -159,19 +162,19 @@ def _confirm(yes: bool) -> None:
 # ---- who is asked ----------------------------------------------------------------------------------------------------
 
 
-def _settings_of(settings: Settings, upstream: str) -> UpstreamSettings:
+def _settings_of(settings: Settings, upstream: str, file: Path) -> UpstreamSettings:
     if upstream not in settings.upstreams:
         known = ", ".join(settings.upstreams)
-        raise ConfigError("configuration", None, f"there is no upstream {upstream!r}; there are {known}")
+        raise ConfigError(str(file), None, f"there is no upstream {upstream!r}; there are {known}")
     return settings.upstreams[upstream]
 
 
-def _model_of(settings: Settings, upstream: str) -> str:
+def _model_of(settings: Settings, upstream: str, file: Path) -> str:
     for targets in settings.models.values():
         for target in targets:
             if target.upstream == upstream:
                 return target.model
-    raise ConfigError("configuration", None, f"models: none goes to {upstream}; name one with --model")
+    raise ConfigError(str(file), None, f"models: none goes to {upstream}; name one with --model")
 
 
 def _key_of(one: UpstreamSettings) -> str | None:
@@ -264,15 +267,13 @@ def _learn(job: _Job, shown: Shown, write_rules: bool) -> int:
 
 
 def _watch(job: _Job, shown: Shown, interval: float | None) -> int:
+    if not has_probes(job.subject.profile, job.recordings):
+        raise SluiceError(f"{job.recordings}: holds no probe of this vendor yet: run it first without --watch")
     while True:
         run = _run(job)
         if run.stopped is not None:
             raise SluiceError(f"upstream {job.subject.upstream.name}: {run.stopped}")
         kept = compare(job.subject.profile, run.heard, job.recordings)
-        if not any(one.before is not None for one in kept):
-            raise RuleError(
-                str(job.recordings), None, "holds no probe of this vendor yet: run it first without --watch"
-            )
         moved = drifts(job.subject.profile, kept)
         show_drift(shown, moved, kept)
         if moved or interval is None:

@@ -1,7 +1,8 @@
 """What `sluice probe` prints: the plan, the table of what the vendor said, what is proposed, what moved (contract C3).
 
 In: the values of a probe. Out: text for a person, in colours on a terminal, or one JSON object for a program on
-standard output (the plan then goes to standard error). Never: decides anything.
+standard output (the plan then goes to standard error). Never: decides anything, or prints a control character of a
+vendor's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from proxy.learning.asking import Subject
-from proxy.learning.diffing import diff_of, print_diff
+from proxy.learning.diffing import diff_of, print_diff, visible
 from proxy.learning.drift import Drift
 from proxy.learning.judging import Judgement, Outcome
 from proxy.learning.keeping import Fate, Kept
@@ -123,7 +124,7 @@ def show_looked(shown: Shown, run: Run, looked: Looked, written: bool) -> None:
     console = shown.console()
     console.print(_table(looked))
     for line in describe(looked.ways):
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(visible(line)), soft_wrap=True)
     fates = looked.fates()
     told = ", ".join(f"{fates[fate.value]} {fate.value}" for fate in Fate)
     console.print(f"{run.sent} requests; recordings: {told}")
@@ -135,7 +136,7 @@ def show_looked(shown: Shown, run: Run, looked: Looked, written: bool) -> None:
         console.print(f"{change.file}: nothing to change")
         return
     for way in change.ways:
-        console.print(Text(f"{way.key}: {way.reason}"), soft_wrap=True)
+        console.print(Text(visible(f"{way.key}: {way.reason}")), soft_wrap=True)
     print_diff(console, diff)
     console.print(f"{change.file}: {'written' if written else 'not written; --write writes it'}", soft_wrap=True)
 
@@ -150,7 +151,7 @@ def _table(looked: Looked) -> Table:
         table.add_row(
             f"{one.probe} {one.number}",
             Text(_said(one)),
-            _means(one),
+            Text(_means(one)),
             one.wanted or "",
             Text(so, _STYLES[one.judgement]),
         )
@@ -159,7 +160,7 @@ def _table(looked: Looked) -> Table:
 
 def _said(one: Outcome) -> str:
     words = [str(one.status) if one.status is not None else "nothing", one.vendor_code, one.vendor_message]
-    return " ".join(word for word in words if word)
+    return visible(" ".join(word for word in words if word))
 
 
 def _means(one: Outcome) -> str:
@@ -219,7 +220,8 @@ def show_drift(shown: Shown, moved: Sequence[Drift], kept: Sequence[Kept]) -> No
         return
     console = shown.console()
     for one in moved:
-        console.print(Text.assemble((f"{one.kind} {one.what}: ", "bold"), one.before, " -> ", (one.now, "red")))
+        before, now = visible(one.before), visible(one.now)
+        console.print(Text.assemble((f"{one.kind} {visible(one.what)}: ", "bold"), before, " -> ", (now, "red")))
     console.print(f"{shown.upstream}: {compared} answers compared, {len(moved)} moved")
 
 

@@ -143,7 +143,7 @@ class _Loading:
             name=name,
             vendor=section.vendor,
             base_url=section.base_url,
-            api_key=Secret(section.api_key) if section.api_key else None,
+            api_key=Secret(section.api_key) if section.api_key is not None else None,
             credential=section.credential or variable or DEFAULT_CREDENTIAL,
             dialect=section.dialect,
             deadlines=Deadlines(**chosen.deadlines.model_dump()),

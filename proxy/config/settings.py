@@ -91,10 +91,11 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """One vendor account. `base_url` has no slash at its end and may carry a query; `credential` is the key's name in
-    the ledger, never the key; `headers` go with every request and may hold a secret; `unsupported` says what becomes of
-    that part of a request which the vendor's grammar cannot express; `region` is for vendors whose requests are signed
-    for one; `deadlines_said` names the deadlines that the file gives, for the others are the vendor's own to say."""
+    """One vendor account. `base_url` has no slash at its end and may carry a query; `api_key` is None where none is
+    needed, and empty where its variable need not be set; `credential` is the key's name in the ledger, never the key;
+    `headers` go with every request and may hold a secret; `unsupported` says what becomes of that part of a request
+    which the vendor's grammar cannot express; `region` is for vendors whose requests are signed for one;
+    `deadlines_said` names the deadlines that the file gives, for the others are the vendor's own to say."""
 
     name: str
     vendor: str

@@ -2,14 +2,15 @@
 
 In: an upstream and an `Ask`. Out: what was heard: the answer as a `Recording` without secrets, why reading stopped, and
 how long it took. The same session as in production: no redirects, no cookies, our own deadlines. Never: an exception
-for what a vendor does, a key in anything that is given out, or more of an answer than `MAX_BYTES`.
+for what a vendor does, a key in anything that is given out, or more of an answer than `MAX_BYTES`, and of a
+refusal than `MAX_REFUSAL_BYTES`, also where it was compressed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ from proxy.wire.inflate import Inflater
 
 #: Of one answer; a probe asks for a page of text at most.
 MAX_BYTES: Final = 4 << 20
+#: Of a refusal: the inbox looks at no more of one either.
+MAX_REFUSAL_BYTES: Final = 64 << 10
 #: The longest that one answer is waited for, whatever the upstream's own deadlines allow.
 MAX_TOTAL_S: Final = 180.0
 #: Too short for any head; long enough to have sent the request on a fast line.
@@ -37,7 +40,6 @@ TOO_SHORT_S: Final = 0.001
 SIMULATED_HEADER: Final = "x-sluice-simulated"
 #: The recorded request holds so much of a text: an over-long prompt says nothing by its length.
 _TOLD_CHARS: Final = 1000
-_MAX_LINE: Final = 8 << 20
 
 Account = Callable[[str | None], Upstream]
 
@@ -136,7 +138,7 @@ class Asker:
         """Reads until the answer ends, or we have seen enough."""
         watch = _Watch(self._subject, ask, encoded, exchange, timeouts)
         reads: list[Read] = []
-        size = 0
+        size, limit = 0, _limit_of(exchange.status)
         while True:
             now = time.perf_counter() - head_at
             wait_s, late = watch.patience(now)
@@ -153,7 +155,7 @@ class Asker:
                 return _Reading(reads, Stop.EOF, "close", now)
             reads.append(Read(round(now, 6), data))
             size += len(data)
-            if (stop := watch.seen(data, now)) is not None or size > MAX_BYTES:
+            if (stop := watch.seen(data, now)) is not None or size > limit:
                 return _Reading(reads, stop or Stop.AFTER_FINISH, "hang", now)
 
     def _recording(
@@ -161,7 +163,8 @@ class Asker:
     ) -> Recording:
         subject = self._subject
         secrets = (*subject.secrets, *((ask.wrong_key,) if ask.wrong_key else ()))
-        reads = _inflated(reading.reads, exchange.headers.get("content-encoding", ""))
+        coding = exchange.headers.get("content-encoding", "")
+        reads = _bounded(_inflated(reading.reads, coding), _limit_of(exchange.status))
         name = name_of(probe.name, number)
         return Recording(
             path=Path(f"{name}.jsonl"),
@@ -252,18 +255,35 @@ def _obtained(headers: Mapping[str, str]) -> Literal["captured", "simulated"]:
     return "simulated" if SIMULATED_HEADER in headers else "captured"
 
 
-def _inflated(reads: Collection[Read], coding: str) -> list[Read]:
+def _limit_of(status: int) -> int:
+    return MAX_BYTES if 200 <= status < 300 else MAX_REFUSAL_BYTES
+
+
+def _inflated(reads: Iterable[Read], coding: str) -> Iterator[Read]:
     """A vendor may compress what it was asked not to: the recording is of what was meant."""
     coding = coding.strip().lower()
     if not coding or coding == "identity":
-        return list(reads)
-    inflater, made = Inflater(coding), []
+        yield from reads
+        return
+    inflater = Inflater(coding)
     for read in reads:
         try:
-            made.append(Read(read.t, b"".join(inflater.feed(read.data))))
+            if data := b"".join(inflater.feed(read.data)):
+                yield Read(read.t, data)
         except LimitExceeded:
+            return
+
+
+def _bounded(reads: Iterable[Read], limit: int) -> list[Read]:
+    """No more than `limit` bytes of them."""
+    made: list[Read] = []
+    for read in reads:
+        if data := read.data[:limit]:
+            made.append(replace(read, data=data))
+        limit -= len(data)
+        if limit <= 0:
             break
-    return [read for read in made if read.data]
+    return made
 
 
 def _told_request(ask: Ask, encoded: Encoded, subject: Subject, secrets: Collection[str]) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -20,6 +21,7 @@ from proxy.semantics.classifier import Seen
 from proxy.semantics.paths import JsonPath, parse_path
 from proxy.semantics.rule import Condition
 from proxy.semantics.rulefile import as_text
+from proxy.semantics.sameness import TELLING_HEADER
 
 _MAX_PHRASE: Final = 5
 _MAX_RUN: Final = 8
@@ -29,11 +31,10 @@ _UNIT: Final = re.compile(rf"[{SPACELESS}]+|[^\W{SPACELESS}]+(?:[-'_.][^\W{SPACE
 _GAP: Final = re.compile(r"#|[\"'`«»“”‘’<>{}\[\]()|]|[.!?;]\s|[。！？；，、：\n]")
 #: A number, or a length of time: never the same twice.
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*(?:ms|s|secs?|m|mins?|h|hrs?|d)?", re.IGNORECASE)
-_MARKER: Final = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w.-]{3,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-_TELLING_HEADER: Final = re.compile(r"err|code|reason|fault|fail|cause|deny|denied|block|limit-type|status")
+#: One word of letters and digits, or of capitals: what somebody wrote for a program.
+_MARKER: Final = re.compile(r"(?=[\w.-]*\d)(?=[\w.-]*[^\W\d_])\w[\w.-]+\w|[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 #: What vendors call their codes.
 _NAMED: Final = re.compile(r"code|err|type|kind|reason|status|no$", re.IGNORECASE)
-_ORDINARY_HEADERS: Final = frozenset(("content-encoding", "x-content-type-options", "referrer-policy"))
 # Say "error" and nothing else, at most vendors.
 _WEAK_CODES: Final = frozenset(
     re.findall(
@@ -155,7 +156,7 @@ def _quoted_fields(seen: Seen) -> Iterator[Atom]:
                 continue
             if " " not in word and without_asked(word, ()) == word:
                 pattern = rf"\b{_escaped(name)}\W+{_escaped(word)}\b"
-                condition = Condition(match=((parse_path(path), re.compile(pattern, re.IGNORECASE)),))
+                condition = Condition(match=((parse_path(path), _compiled(pattern)),))
                 yield Atom("match", path, pattern, 2.1, condition)
 
 
@@ -187,16 +188,14 @@ def _scalars(payload: object) -> Iterator[tuple[str, str | int]]:
 
 def _headers(seen: Seen, error_class: ErrorClass, stats: WordStats) -> Iterator[Atom]:
     for name, value in _telling_headers(seen):
-        pattern = re.compile(f"^{re.escape(value)}$", re.IGNORECASE)
+        pattern = _compiled(f"^{_escaped(value)}$")
         score = 2.3 + _leaning_of_code(value, error_class, stats)
         yield Atom("header", name, f"^{_escaped(value)}$", score, Condition(header=((name, pattern),)))
 
 
 def _telling_headers(seen: Seen) -> Iterator[tuple[str, str]]:
     for name, value in seen.headers.items():
-        if name in _ORDINARY_HEADERS or not _TELLING_HEADER.search(name) or name.startswith(("x-ratelimit", "cf-")):
-            continue
-        if value and len(value) <= 60 and without_asked(value, ()) == value:
+        if TELLING_HEADER.search(name) and value and len(value) <= 60 and without_asked(value, ()) == value:
             yield name, value
 
 
@@ -208,7 +207,7 @@ def _phrases(seen: Seen, error_class: ErrorClass, stats: WordStats, asked: Colle
                 score = _score(phrase, error_class, stats)
                 if score > -0.5:
                     text = _escaped("".join(phrase))
-                    condition = Condition(match=((path, re.compile(text, re.IGNORECASE)),))
+                    condition = Condition(match=((path, _compiled(text)),))
                     yield Atom("match", where, text, score, condition)
 
 
@@ -277,6 +276,11 @@ def _leaning(word: str, error_class: ErrorClass, stats: WordStats) -> float:
     """A word that nobody has said yet is somebody's own, and worth something."""
     known = [lean for piece in pieces_of(word.lower()) if (lean := stats.leaning(piece, error_class)) is not None]
     return sum(known) / len(known) if known else 0.25
+
+
+@lru_cache(maxsize=1 << 14)  # the answers of a group have most of their phrases in common
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)
 
 
 def _escaped(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from proxy.canon.request import Message, Request, Text, Tool
 from proxy.canon.verdict import ErrorClass
-from proxy.dialects.payload import encode_json
+from proxy.learning import damage
 from proxy.learning.probes import Ask, Key, Kind, Probe, Until
 
 #: Bounds of a burst: how many requests at all, and how many of them at a time.
@@ -166,9 +166,9 @@ def _refusals(allowed: Allowed) -> tuple[Probe, ...]:
             "a body that is no JSON",
             Kind.REFUSAL,
             (
-                Ask(plain, "a body cut in the middle", damage=_cut),
-                Ask(plain, "a body with a comma too many", damage=_comma),
-                Ask(plain, "words in place of a body", damage=_words),
+                Ask(plain, "a body cut in the middle", damage=damage.cut_short),
+                Ask(plain, "a body with a comma too many", damage=damage.with_a_comma_too_many),
+                Ask(plain, "words in place of a body", damage=damage.words),
             ),
             ErrorClass.INVALID_REQUEST,
             "invalid_request",
@@ -178,9 +178,9 @@ def _refusals(allowed: Allowed) -> tuple[Probe, ...]:
             "a body without its messages",
             Kind.REFUSAL,
             (
-                Ask(plain, "a body without messages", damage=_without_messages),
-                Ask(stream, "a stream asked for without messages", damage=_without_messages),
-                Ask(plain, "an empty object", damage=_nothing),
+                Ask(plain, "a body without messages", damage=damage.without_messages),
+                Ask(stream, "a stream asked for without messages", damage=damage.without_messages),
+                Ask(plain, "an empty object", damage=damage.nothing),
             ),
             ErrorClass.INVALID_REQUEST,
             "invalid_request",
@@ -190,9 +190,9 @@ def _refusals(allowed: Allowed) -> tuple[Probe, ...]:
             "messages of the wrong type",
             Kind.REFUSAL,
             (
-                Ask(plain, "a number where messages stand", damage=_number_for_messages),
-                Ask(stream, "a list of words where messages stand", damage=_words_for_messages),
-                Ask(plain, "true where messages stand", damage=_true_for_messages),
+                Ask(plain, "a number where messages stand", damage=damage.number_for_messages),
+                Ask(stream, "a list of words where messages stand", damage=damage.words_for_messages),
+                Ask(plain, "true where messages stand", damage=damage.true_for_messages),
             ),
             ErrorClass.INVALID_REQUEST,
             "invalid_request",
@@ -306,49 +306,6 @@ def catalogue(allowed: Allowed) -> tuple[Probe, ...]:
         *_keys(allowed),
         *_burst(allowed),
     )
-
-
-# ---- damage ----------------------------------------------------------------------------------------------------------
-
-# Where the conversation stands, by family.
-_HOLDERS: Final = ("messages", "Messages", "contents", "input", "prompt")
-
-
-def _holder(body: Mapping[str, object]) -> str:
-    return next(name for name in _HOLDERS if name in body)
-
-
-def _cut(body: dict[str, object]) -> bytes:
-    text = encode_json(body).decode()
-    return text[: len(text) // 2].encode()  # whole letters: it is the JSON that is broken
-
-
-def _comma(body: dict[str, object]) -> bytes:
-    return encode_json(body)[:-1] + b",}"
-
-
-def _words(body: dict[str, object]) -> bytes:
-    return "این JSON نیست".encode()
-
-
-def _nothing(body: dict[str, object]) -> bytes:
-    return b"{}"
-
-
-def _without_messages(body: dict[str, object]) -> bytes:
-    return encode_json({name: value for name, value in body.items() if name != _holder(body)})
-
-
-def _number_for_messages(body: dict[str, object]) -> bytes:
-    return encode_json({**body, _holder(body): 42})
-
-
-def _true_for_messages(body: dict[str, object]) -> bytes:
-    return encode_json({**body, _holder(body): True})
-
-
-def _words_for_messages(body: dict[str, object]) -> bytes:
-    return encode_json({**body, _holder(body): ["سلام", 7]})
 
 
 #: Every name that `--only` and `--skip` may say: all that is asked where everything is allowed.

@@ -114,7 +114,7 @@ def check(
         new=tuple(move for move in moves if move.old is None),
         vanished=tuple(move for move in moves if move.new is None),
         differences=tuple(differences),
-        unreached=tuple(_unreached(every, verdicts) if recordings else ()),
+        unreached=(*_unused(rules), *(_unreached(every, verdicts) if recordings else ())),
         shadowed=tuple(_shadowed(rules)),
         without_evidence=tuple(_fault(rule, "has no evidence") for rule in every if not rule.evidence),
         unproven=tuple(rule.id for rule in every if rule.proof == "composed"),
@@ -192,6 +192,10 @@ def _moves(accepted: Mapping[str, Judged], verdicts: Mapping[str, Judged]) -> li
 def _unreached(every: Iterable[Rule], verdicts: Mapping[str, Judged]) -> Iterable[RuleFault]:
     deciding = {judged.rule for judged in verdicts.values()}
     return (_fault(rule, "decides no recording") for rule in every if rule.id not in deciding)
+
+
+def _unused(rules: RuleSet) -> Iterable[RuleFault]:
+    return (_fault(rule, "stands in a shared file that no vendor's `use:` names") for rule in rules.unused)
 
 
 def _shadowed(rules: RuleSet) -> Iterable[RuleFault]:

@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import combinations
 from typing import Final
 
 from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.learning.atoms import Atom, atoms_of, joined, marks_of, status_atom
+from proxy.learning.candidates import Candidate, combined, mergeable, when_of
 from proxy.learning.replaying import WALL
-from proxy.learning.values import Answer, Draft
+from proxy.learning.values import PROOFS, Answer, Draft
 from proxy.learning.waits import wait_path
 from proxy.learning.words import WordStats
 from proxy.semantics.classifier import Seen, classify, holds
@@ -35,9 +35,7 @@ CODES: Final[Mapping[ErrorClass, str]] = {
     ErrorClass.MODEL_UNAVAILABLE: "server_error",
     ErrorClass.INVALID_REQUEST: "invalid_request",
 }
-_STRENGTH: Final = ("composed", "simulated", "captured")
 _MAX_ATOMS: Final = 80
-_MAX_PAIRS: Final = 10
 # What one more answer is worth against a better condition.
 _PER_ANSWER: Final = 1.4
 _PER_SIBLING: Final = 0.45
@@ -87,18 +85,6 @@ class _Judged:
     @property
     def right(self) -> bool:
         return self.verdict.mapped and self.verdict.error_class in self.answer.wanted
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    atoms: tuple[Atom, ...]
-    covers: frozenset[int]
-    score: float
-
-    @property
-    def is_status(self) -> bool:
-        """A status alone, which speaks no louder for being said of many: what nobody has seen yet may have it too."""
-        return all(atom.key == "status" for atom in self.atoms)
 
 
 def draft_rules(
@@ -168,7 +154,7 @@ class _Drafting:
 
     # ---- which conditions ----------------------------------------------------------------------------------------
 
-    def _cover(self, group: Sequence[_Judged]) -> tuple[list[_Candidate], list[_Judged]]:
+    def _cover(self, group: Sequence[_Judged]) -> tuple[list[Candidate], list[_Judged]]:
         """The best conditions that together hold for all of the group, and what no condition holds for alone."""
         before = self._insertion(group)
         meaning = _meaning(group[0].answer)
@@ -178,7 +164,7 @@ class _Drafting:
         marks = {marks_of(one.seen, one.answer.asked) for one in group}
         strangers = [one for one in self._strangers if marks_of(one.seen, one.answer.asked) not in marks]
         worth = {one: self._worth(one, siblings, strangers) for one in candidates}
-        chosen: list[_Candidate] = []
+        chosen: list[Candidate] = []
         open_ones = set(range(len(group)))
         while open_ones:
             best = max(
@@ -193,7 +179,7 @@ class _Drafting:
         return chosen, [group[number] for number in sorted(open_ones)]
 
     @staticmethod
-    def _worth(candidate: _Candidate, siblings: Sequence[_Judged], strangers: Sequence[_Judged]) -> float:
+    def _worth(candidate: Candidate, siblings: Sequence[_Judged], strangers: Sequence[_Judged]) -> float:
         """Answers of this meaning that are right already need no rule, but they show what is stable; those
         that say other codes, and whose meaning nobody knows, show what is shared."""
         condition = joined(candidate.atoms)
@@ -210,32 +196,27 @@ class _Drafting:
         return one.right and one.answer.code not in (None, code)
 
     @staticmethod
-    def _conflicts(candidate: _Candidate, against: Sequence[_Judged]) -> bool:
+    def _conflicts(candidate: Candidate, against: Sequence[_Judged]) -> bool:
         condition = joined(candidate.atoms)
         return any(holds(condition, one.seen) for one in against)
 
-    def _candidates(self, group: Sequence[_Judged]) -> Iterator[_Candidate]:
+    def _candidates(self, group: Sequence[_Judged]) -> list[Candidate]:
+        """Each condition once, however many of the group suggest it."""
         error_class = group[0].answer.wanted[0]
+        found: dict[tuple[object, ...], tuple[Atom, ...]] = {}
         for one in group:
             atoms = atoms_of(one.seen, error_class, self._stats, one.answer.asked)[:_MAX_ATOMS]
-            for atom in atoms:
-                yield self._candidate((atom,), group)
-            own_status = status_atom(one.seen)
-            if own_status is not None:
-                narrowed = [(own_status, atom) for atom in atoms if atom.key != "status"]
-                yield from (self._candidate(pair, group) for pair in narrowed)
-            codes = [atom for atom in atoms if atom.key == "json"][:_MAX_PAIRS]
-            others = [atom for atom in atoms if atom.key in ("match", "header")][:_MAX_PAIRS]
-            pairs = [*((code, other) for code in codes for other in others), *combinations(codes, 2)]
-            yield from (self._candidate(pair, group) for pair in pairs)
+            for together in combined(atoms, status_atom(one.seen)):
+                found.setdefault(tuple((atom.key, atom.path, atom.value) for atom in together), together)
+        return [self._candidate(together, group) for together in found.values()]
 
     @staticmethod
-    def _candidate(atoms: tuple[Atom, ...], group: Sequence[_Judged]) -> _Candidate:
+    def _candidate(atoms: tuple[Atom, ...], group: Sequence[_Judged]) -> Candidate:
         condition = joined(atoms)
         covers = frozenset(number for number, one in enumerate(group) if holds(condition, one.seen))
         # Two conditions are a narrower rule: the better of them counts, and the lesser hardly.
         score = max(atom.score for atom in atoms) - 0.6 * (len(atoms) - 1)
-        return _Candidate(atoms, covers, max(score, _LEAST) if len(covers) == len(group) > 1 else score)
+        return Candidate(atoms, covers, max(score, _LEAST) if len(covers) == len(group) > 1 else score)
 
     # ---- how it is written ---------------------------------------------------------------------------------------
 
@@ -244,10 +225,10 @@ class _Drafting:
         takers = [one.index for one in group if one.index < len(self._own)]
         return min(takers, default=len(self._own))
 
-    def _write(self, group: Sequence[_Judged], chosen: Sequence[_Candidate]) -> Iterator[Draft]:
+    def _write(self, group: Sequence[_Judged], chosen: Sequence[Candidate]) -> Iterator[Draft]:
         error_class, code = _meaning(group[0].answer)
         before = self._insertion(group)
-        for candidates in _mergeable(chosen):
+        for candidates in mergeable(chosen):
             held = sorted(frozenset[int]().union(*(one.covers for one in candidates)))
             answers = [group[number] for number in held]
             then: dict[str, object] = {"class": error_class.value, "code": code}
@@ -256,11 +237,11 @@ class _Drafting:
             yield Draft(
                 vendor=self._profile.vendor,
                 id=self._new_id(answers[0].answer.cause or code),
-                when=_when(candidates),
+                when=when_of(candidates),
                 then=then,
                 evidence=tuple(dict.fromkeys(one.answer.place for one in answers if one.answer.place)),
                 seen=max((one.answer.seen for one in answers if one.answer.seen), default=self._today),
-                proof=min((one.answer.proof for one in answers), key=_STRENGTH.index),
+                proof=min((one.answer.proof for one in answers), key=PROOFS.index),
                 before=self._own[before] if before < len(self._own) else None,
                 reason=_reason(answers),
             )
@@ -283,13 +264,16 @@ class _Drafting:
             rule = own.get(one.verdict.rule_id or "")
             if rule is None or rule.id in done or not one.answer.place:
                 continue
-            if rule.proof is None or _STRENGTH.index(one.answer.proof) > _STRENGTH.index(rule.proof):
+            if rule.proof is None or PROOFS.index(one.answer.proof) > PROOFS.index(rule.proof):
                 done.add(rule.id)
                 yield Proof(rule.id, one.answer.place, one.answer.seen or self._today, one.answer.proof)
 
     def _twin_of(self, one: _Judged) -> str:
         """Why there is no rule for it: another answer that has all that it has."""
-        condition = joined(atoms_of(one.seen, one.answer.wanted[0], self._stats, one.answer.asked)[:1])
+        atoms = atoms_of(one.seen, one.answer.wanted[0], self._stats, one.answer.asked)
+        if not atoms:
+            return "it says nothing that could be a condition"
+        condition = joined(atoms[:1])
         twin = next(
             (
                 other.answer
@@ -299,7 +283,7 @@ class _Drafting:
             None,
         )
         if twin is None:
-            return "it says nothing that could be a condition"
+            return "no condition holds for it and for nothing else"
         return f"nothing tells it from {twin.place or 'another answer'}, which is {' or '.join(twin.wanted)}"
 
 
@@ -310,41 +294,6 @@ def _stem(file: str) -> str:
 def _meaning(answer: Answer) -> tuple[ErrorClass, str]:
     error_class = answer.wanted[0]
     return error_class, answer.code or CODES[error_class]
-
-
-def _mergeable(chosen: Sequence[_Candidate]) -> list[list[_Candidate]]:
-    """Those that differ in the value of one code or phrase alone make one rule with a list."""
-    groups: dict[tuple[object, ...], list[_Candidate]] = {}
-    for one in chosen:
-        status = tuple(atom.value for atom in one.atoms if atom.key == "status")
-        rest = tuple((atom.key, atom.path) for atom in one.atoms if atom.key != "status")
-        listed = len(rest) == 1 and rest[0][0] in ("json", "match")
-        groups.setdefault((status, rest) if listed else (one.atoms,), []).append(one)
-    return list(groups.values())
-
-
-def _when(candidates: Sequence[_Candidate]) -> dict[str, object]:
-    when: dict[str, object] = {}
-    if len(candidates) == 1:
-        for atom in candidates[0].atoms:
-            for key, value in atom.when.items():
-                here = when.get(key)
-                when[key] = _both(here, value) if isinstance(here, dict) and isinstance(value, dict) else value
-        return when
-    for atom in candidates[0].atoms:
-        if atom.key == "status":
-            when["status"] = atom.value
-    listed = [atom for one in candidates for atom in one.atoms if atom.key != "status"]
-    when[listed[0].key] = {listed[0].path: list(dict.fromkeys(atom.value for atom in listed))}
-    return when
-
-
-def _both(here: dict[str, object], more: dict[str, object]) -> dict[str, object]:
-    """Two conditions of one kind. On one path, regular expressions cannot both be asked, so the longer one is."""
-    told = dict(here)
-    for path, value in more.items():
-        told[path] = max(str(told[path]), str(value), key=len) if path in told else value
-    return told
 
 
 def _reason(answers: Sequence[_Judged]) -> str:

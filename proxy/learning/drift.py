@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from proxy.learning.keeping import Fate, Kept
 from proxy.learning.probes import Kind
 from proxy.learning.replaying import replay
-from proxy.learning.ways import findings, same_ways
+from proxy.learning.ways import findings, moved_ways
 from proxy.pipeline.values import Facts
 from proxy.semantics.rule import VendorProfile
 
@@ -30,8 +30,7 @@ class Drift:
 
 def drifts(profile: VendorProfile, kept: Sequence[Kept]) -> list[Drift]:
     """In the order in which it was asked, ways last."""
-    moved = [one for one in map(lambda kept: _of(profile, kept), kept) if one is not None]
-    return moved + _ways(profile, kept)
+    return [moved for one in kept if (moved := _of(profile, one)) is not None] + _ways(profile, kept)
 
 
 def _of(profile: VendorProfile, kept: Kept) -> Drift | None:
@@ -46,8 +45,8 @@ def _of(profile: VendorProfile, kept: Kept) -> Drift | None:
     if told_before != told_now:
         return Drift(what, "verdict", told_before, told_now)
     # A limit is told with other figures, and by another limiter, from day to day; how answers come is a way.
-    is_other = kept.before.obtained == new.obtained
-    if is_other and kept.heard.probe.kind is Kind.REFUSAL and not kept.heard.probe.burst:
+    is_same_source = kept.before.obtained == new.obtained
+    if is_same_source and kept.heard.probe.kind is Kind.REFUSAL and not kept.heard.probe.burst:
         return Drift(what, "shape", _shown(kept.before.body), _shown(new.body))
     return None
 
@@ -73,11 +72,4 @@ def _ways(profile: VendorProfile, kept: Sequence[Kept]) -> list[Drift]:
         return []
     before = findings([old for old, _ in pairs], profile)
     now = findings([new for _, new in pairs], profile)
-    return [_of_way(line) for line in same_ways(before, now)]
-
-
-def _of_way(line: str) -> Drift:
-    """`same_ways` says `what: before -> now`."""
-    what, _, moved = line.partition(": ")
-    before, _, now = moved.partition(" -> ")
-    return Drift(what, "way", before, now)
+    return [Drift(moved.what, "way", moved.before, moved.now) for moved in moved_ways(before, now)]

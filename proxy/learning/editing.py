@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from proxy.errors import RuleError
-from proxy.learning.values import Draft
+from proxy.learning.values import PROOFS, Draft
 from proxy.learning.yaml_splice import Entry, Unchangeable, YamlText, is_flow
 from proxy.learning.yaml_text import comment, entry, flow, is_regex_key
 from proxy.semantics.nodes import parse_yaml
@@ -29,8 +29,6 @@ FILE_ORDER: Final = (
     "request_fields", "finish_reasons", "heartbeats", "usage", "deadlines", "use", "rules", "fallback",
 )  # fmt: skip
 RULE_ORDER: Final = ("id", "when", "then", "evidence", "seen", "proof")
-#: From the weakest to the strongest.
-PROOFS: Final = ("composed", "simulated", "captured")
 
 
 class RuleFileEditor:

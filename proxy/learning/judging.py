@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from proxy.canon.ending import Ending, Stop
 from proxy.canon.verdict import ErrorClass
@@ -19,7 +20,7 @@ from proxy.learning.probing import Meaning, meaning_of
 from proxy.semantics.rule import VendorProfile
 from proxy.semantics.scrub import scrub
 
-_SHOWN: int = 160
+_SHOWN: Final = 160
 
 
 class Judgement(StrEnum):

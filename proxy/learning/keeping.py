@@ -17,15 +17,14 @@ from typing import Final
 
 from proxy.canon.verdict import Observation
 from proxy.learning.asking import Heard, name_of
-from proxy.learning.masking import TELLING
 from proxy.learning.probes import Kind
 from proxy.learning.replaying import WALL, replay
-from proxy.learning.ways import findings, same_ways
+from proxy.learning.ways import findings, moved_ways
 from proxy.semantics.classifier import classify
 from proxy.semantics.envelope import read_envelope
 from proxy.semantics.rule import VendorProfile
-from proxy.semantics.sameness import fingerprint, without_ids
-from proxy.stores.recordings import Recording, RecordingError, dump_recording, load_recording
+from proxy.semantics.sameness import TELLING_HEADER, fingerprint, without_ids
+from proxy.stores.recordings import Recording, RecordingError, dump_recording, find_recordings, load_recording
 
 FOLDER: Final = "probes"
 #: A vendor that says one error in more ways than these says it in no way.
@@ -67,10 +66,16 @@ def _moved(profile: VendorProfile, answers: Sequence[tuple[Recording | None, Rec
     """The names of the answers that show other ways than those that are there. Most ways are shown by many together: so
     if all of them moved and none by itself, it is all of them."""
     pairs = [(old, new) for old, new in answers if old is not None]
-    if not pairs or not same_ways(*(findings(recordings, profile) for recordings in zip(*pairs, strict=True))):
+    if not pairs or not moved_ways(*(findings(recordings, profile) for recordings in zip(*pairs, strict=True))):
         return frozenset()
-    alone = {new.name for old, new in pairs if same_ways(findings([old], profile), findings([new], profile))}
+    alone = {new.name for old, new in pairs if moved_ways(findings([old], profile), findings([new], profile))}
     return frozenset(alone or (new.name for _, new in pairs))
+
+
+def has_probes(profile: VendorProfile, folder: Path) -> bool:
+    """Is there anything to compare with? Raises RecordingError for a broken file: better before a vendor is asked."""
+    found = find_recordings([probes]) if (probes := folder / profile.vendor / FOLDER).is_dir() else []
+    return any(one.path.name.startswith("probe-") for one in found)
 
 
 class _Shelf:
@@ -192,4 +197,4 @@ def _fields(value: object) -> object:
 
 def _headers(seen: Observation) -> list[tuple[str, str]]:
     """Those that speak of errors."""
-    return sorted((name, value) for name, value in seen.headers.items() if TELLING.search(name))
+    return sorted((name, value) for name, value in seen.headers.items() if TELLING_HEADER.search(name))

@@ -17,7 +17,7 @@ from proxy.learning.values import Answer
 from proxy.semantics.classifier import UNMAPPED
 from proxy.semantics.rule import RuleSet, VendorProfile
 from proxy.stores.evidence import shipped_recordings
-from proxy.stores.recordings import Recording, find_recordings
+from proxy.stores.recordings import Recording, RecordingError, find_recordings
 from proxy.stores.rules import default_rules_dir, load_rules
 
 _CLASSES = frozenset(ErrorClass)
@@ -69,9 +69,17 @@ def answer_of(profile: VendorProfile, recording: Recording, place: str) -> Answe
         wanted,
         str(code) if code not in (None, UNMAPPED) else None,
         recording.obtained,
-        date.fromisoformat(recording.at) if recording.at else None,
+        _day_of(recording),
         asked_words(recording),
     )
+
+
+def _day_of(recording: Recording) -> date | None:
+    try:
+        return date.fromisoformat(recording.at) if recording.at else None
+    except ValueError as error:
+        reason = f"at: {recording.at[:40]!r} is no day; write it as 2026-11-30"
+        raise RecordingError(str(recording.path), 1, reason) from error
 
 
 def wanted_classes(expect: Mapping[str, object]) -> tuple[ErrorClass, ...]:

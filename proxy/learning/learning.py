@@ -15,28 +15,19 @@ from pathlib import Path
 from typing import Final
 
 from proxy.canon.verdict import ErrorClass, Verdict
-from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.errors import RuleError
 from proxy.learning.drafting import Puzzle, draft_rules
 from proxy.learning.editing import RuleFileEditor
-from proxy.learning.known import (
-    answer_of,
-    evidence_of,
-    known_answers,
-    place_of,
-    wanted_classes,
-)
+from proxy.learning.known import answer_of, evidence_of, known_answers, place_of, wanted_classes
 from proxy.learning.likeness import Corpus, Guess, corpus_of, group_alike
 from proxy.learning.replaying import WALL, replay
 from proxy.learning.values import Answer, Draft
 from proxy.pipeline.values import Facts
 from proxy.semantics.classifier import classify
 from proxy.semantics.rule import VendorProfile
-from proxy.semantics.ruleset import parse_rule_files
 from proxy.stores.inbox_folder import Kept, remove
 from proxy.stores.recordings import Recording, dump_recording
 from proxy.stores.rule_writing import read_rule_text, write_rule_text
-from proxy.stores.rules import load_rules, read_texts
+from proxy.stores.rules import load_rules, rule_file_of, rules_with
 
 LEARNED: Final = "learned"
 #: So many wordings of one error prove its rule; more would only fill the folder.
@@ -173,13 +164,12 @@ class Learner:
         drafts = tuple(
             replace(draft, evidence=draft.evidence[:MAX_EVIDENCE], reason=reason) for draft in proposal.drafts
         )
-        file = self._file_of(profile.vendor)
+        file = rule_file_of(self._rules_dir, self.rules, profile.vendor)
         before = read_rule_text(file)
         editor = RuleFileEditor(str(file), before)
         for draft in drafts:
             editor.add_rule(draft)
-        texts = {**read_texts(self._rules_dir), file.name: editor.text}
-        after = parse_rule_files(texts, VENDOR_DIALECTS).profile(profile.vendor)
+        after = rules_with(self._rules_dir, file, editor.text).profile(profile.vendor)
         ids = {draft.id for draft in drafts}
         taken = tuple(one for one in group.pending if classify(after, one.answer.observation, WALL).rule_id in ids)
         places = {one.answer.place for one in group.pending}
@@ -227,14 +217,8 @@ class Learner:
         return self.rules.profile(pending.kept.recording.vendor)
 
     def _path_of(self, recording: Recording) -> Path:
-        vendor = recording.path.parent.name  # fit for a path, as the inbox made it
-        return self._recordings_dir / vendor / "errors" / f"{LEARNED}-{recording.name}.jsonl"
-
-    def _file_of(self, vendor: str) -> Path:
-        for name in (f"{vendor}.yaml", f"{vendor}.yml"):
-            if name in self.rules.files:
-                return self._rules_dir / name
-        raise RuleError(str(self._rules_dir), None, f"there is no file {vendor}.yaml that could be changed")
+        vendor = recording.path.parent.name  # fit for a path, as the inbox made it; what a file says inside may not be
+        return self._recordings_dir / vendor / "errors" / f"{LEARNED}-{recording.path.stem}.jsonl"
 
     def _moved(self, now: VendorProfile, then: VendorProfile, but: set[str]) -> Iterable[str]:
         """Recordings of the vendor that would mean something else, or the same by another rule; but for one that no
@@ -256,12 +240,7 @@ class Learner:
             "code": lesson.code,
         }
         evidence = replace(recording, path=path, name=f"errors/{path.stem}", odd=_ODD, expect=expect)
-        beside = path.with_name(f".{path.name}.new")  # no recording by its name
-        try:
-            dump_recording(evidence, beside)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        dump_recording(evidence, path)
         return evidence
 
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from proxy.canon.verdict import ErrorClass
@@ -28,7 +29,7 @@ _SURE_SHARE: Final = 0.80
 _TOLD_WORDS: Final = 3
 _SAME: Final = 0.60
 
-_Vector = Mapping[str, float]
+Vector = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,18 @@ class Corpus:
 
     def guess(self, answer: Answer, *, but: str | None = None) -> Guess | None:
         """None if the answer has no word in common with any known one. `but` leaves out the answers of one vendor."""
-        vector = self._vector(self.bag(answer))
-        likeness: Counter[int] = Counter()
+        vector = self.vector(answer)
+        likeness: dict[int, float] = defaultdict(float)
         for word, weight in vector.items():
             for number in self._having.get(word, ()):
-                likeness[number] += weight * self._vectors[number][word]  # type: ignore[assignment]  # a sum of floats
-        near = [
+                likeness[number] += weight * self._vectors[number][word]
+        nearest = sorted(likeness.items(), key=lambda item: item[1], reverse=True)
+        fitting = (
             (like, number)
-            for number, like in likeness.most_common()
+            for number, like in nearest
             if (but is None or self.known[number].observation.vendor != but) and not self._is_told_apart(answer, number)
-        ][:_VOTERS]
+        )
+        near = list(islice(fitting, _VOTERS))
         if not near:
             return None
         votes: dict[ErrorClass, float] = defaultdict(float)
@@ -117,23 +120,22 @@ class Corpus:
         said = [token for message in self._seen(answer).said.messages for token in tokens(message)]
         return frozenset(token for token in said if not any(character.isdigit() for character in token))
 
-    def alike(self, one: Answer, other: Answer) -> float:
-        """0 to 1, of two answers."""
-        first, second = self._vector(self.bag(one)), self._vector(self.bag(other))
-        return sum(weight * second.get(word, 0.0) for word, weight in first.items())
+    def vector(self, answer: Answer) -> Vector:
+        """The answer's words by their weight, of length 1."""
+        return self._vector(self.bag(answer))
 
-    def _vector(self, bag: Counter[str]) -> _Vector:
+    def _vector(self, bag: Counter[str]) -> Vector:
         """Of length 1. A word that no answer has is as rare as can be, but not all of what counts."""
         unseen = max(self._rarity.values(), default=1.0) / 2
         raw = {word: (1 + math.log(count)) * self._rarity.get(word, unseen) for word, count in bag.items()}
         length = math.sqrt(sum(weight * weight for weight in raw.values())) or 1.0
         return {word: weight / length for word, weight in raw.items()}
 
-    def _has_words(self, vector: _Vector, number: int) -> bool:
+    def _has_words(self, vector: Vector, number: int) -> bool:
         """More than the status is common to both."""
         return any(word in self._vectors[number] for word in vector if word[0] != "#")
 
-    def _shared(self, vector: _Vector, number: int) -> str:
+    def _shared(self, vector: Vector, number: int) -> str:
         other = self._vectors[number]
         both = sorted((weight * other[word], word) for word, weight in vector.items() if word in other)
         told = [f"status {word[1:]}" if word[0] == "#" else word.lstrip("=") for _, word in both[-1:-8:-1]]
@@ -158,17 +160,20 @@ def _rarity(bags: Sequence[Counter[str]]) -> Mapping[str, float]:
 def group_alike(corpus: Corpus, answers: Sequence[Answer]) -> list[list[Answer]]:
     """Answers of one vendor that say the same, together; in the order in which they came. Those whose marks differ
     (codes, tags, telling headers) are apart, also where their words are the same."""
-    groups: list[list[Answer]] = []
+    groups: list[list[tuple[Answer, Vector]]] = []
+    by_marks: dict[tuple[str, frozenset[str]], list[list[tuple[Answer, Vector]]]] = defaultdict(list)
     for answer in answers:
-        fitting = next((group for group in groups if _belongs(corpus, group, answer)), None)
+        vector = corpus.vector(answer)
+        marked = by_marks[answer.observation.vendor, corpus.marks(answer)]
+        fitting = next((group for group in marked if any(_cosine(one, vector) >= _SAME for _, one in group)), None)
         if fitting is None:
-            groups.append([answer])
-        else:
-            fitting.append(answer)
-    return groups
+            fitting = []
+            groups.append(fitting)
+            marked.append(fitting)
+        fitting.append((answer, vector))
+    return [[answer for answer, _ in group] for group in groups]
 
 
-def _belongs(corpus: Corpus, group: Sequence[Answer], answer: Answer) -> bool:
-    if group[0].observation.vendor != answer.observation.vendor or corpus.marks(group[0]) != corpus.marks(answer):
-        return False
-    return any(corpus.alike(one, answer) >= _SAME for one in group)
+def _cosine(one: Vector, other: Vector) -> float:
+    """0 to 1; both are of length 1."""
+    return sum(weight * other.get(word, 0.0) for word, weight in one.items())

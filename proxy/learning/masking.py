@@ -7,13 +7,13 @@ recording still shows what the vendor did. What a secret looks like across the e
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
-from urllib.parse import quote
 
+from proxy.learning.secret_forms import places_of
 from proxy.semantics.rule import VendorProfile
+from proxy.semantics.sameness import TELLING_HEADER
 from proxy.stores.recordings import Read
 
 #: Headers whose values say what kind of answer it is.
@@ -21,8 +21,6 @@ _ALLOWED: Final = re.compile(
     r"content-type|server|via|retry-after(-ms)?|(x-|anthropic-)?ratelimit-[\w-]+|x-should-retry|x-ms-retry-after-ms"
     r"|www-authenticate"
 )
-#: Headers that say what went wrong, by their names: `x-amzn-errortype`, `x-ms-error-code`, `x-acme-reason`.
-TELLING: Final = re.compile(r"(?<![a-z])(err(or|no)?|code|reason|fault|exception|denied)(?![a-z])|error-?type")
 #: Of these it matters only that they were there.
 _IDS: Final = re.compile(r"(x-)?(amzn-)?request-?id|apim-request-id|x-ms-request-id|cf-ray|x-trace-id|trace-id")
 
@@ -45,9 +43,6 @@ _BODY: Final = tuple(
 #: A key shown in part: `sk-ab****wxyz`.
 _SHORTENED: Final = re.compile(rb"(?P<head>[\w-]{0,24})(?:\*{2,}|\.{3,}|\xe2\x80\xa6)(?P<tail>[\w-]{0,24})")
 _SHORTEST_PART: Final = 3
-# Of a key that looks like chance a part of this length is as good as a secret; of one made of words it is a word.
-_WINDOW: Final = 10
-_CHANCE_LENGTH, _CHANCE_DIGITS = 20, 3
 
 
 def headers_of(
@@ -59,7 +54,7 @@ def headers_of(
     for name, value in headers.items():
         if _IDS.fullmatch(name):
             kept.append((name, "*" * len(value)))
-        elif name in asked or _ALLOWED.fullmatch(name) or TELLING.search(name):
+        elif name in asked or _ALLOWED.fullmatch(name) or TELLING_HEADER.search(name):
             kept.append((name, mask(value.encode("utf-8", "replace")).decode("utf-8", "replace")))
     return kept
 
@@ -83,9 +78,7 @@ def mask(text: bytes, secrets: Collection[str]) -> bytes:
 
 
 def _places(text: bytes, secrets: Collection[str]) -> Iterable[tuple[int, int]]:
-    for secret in secrets:
-        for form in _forms(secret):
-            yield from _all(text, form)
+    yield from places_of(text, secrets)
     for found in _SHORTENED.finditer(text):
         head, tail = found["head"].decode(errors="replace"), found["tail"].decode(errors="replace")
         for secret in secrets:
@@ -96,18 +89,3 @@ def _places(text: bytes, secrets: Collection[str]) -> Iterable[tuple[int, int]]:
     for pattern in _BODY:
         for found in pattern.finditer(text):
             yield found.span("id")
-
-
-def _forms(secret: str) -> Iterable[bytes]:
-    """The secret as an answer may write it, and parts of it where it is made by chance."""
-    raw = secret.encode()
-    yield from {raw, quote(secret, safe="").encode(), base64.b64encode(raw), base64.b64encode(raw).rstrip(b"=")}
-    if len(secret) >= _CHANCE_LENGTH and sum(character.isdigit() for character in secret) >= _CHANCE_DIGITS:
-        yield from {raw[start : start + _WINDOW] for start in range(len(raw) - _WINDOW + 1)}
-
-
-def _all(text: bytes, part: bytes) -> Iterable[tuple[int, int]]:
-    start = text.find(part)
-    while part and start >= 0:
-        yield start, start + len(part)
-        start = text.find(part, start + 1)

@@ -63,14 +63,16 @@ def look(known: Known, vendor: str, heard: Sequence[Heard], recordings: Path, se
         if one is not None:
             outcomes[number] = replace(outcome, recording=place_of(one.recording.path, known.root))
             judged.append((one, outcomes[number]))
-    change = propose(known, vendor, judged, date.today())
-    return Looked(tuple(outcomes), tuple(kept), tuple(problems), ways_of(profile, kept), change)
+    ways = ways_of(profile, kept)
+    change = propose(known, vendor, judged, ways, date.today())
+    return Looked(tuple(outcomes), tuple(kept), tuple(problems), ways, change)
 
 
 def judged_after(known: Known, looked: Looked, vendor: str, heard: Sequence[Heard]) -> list[Outcome]:
     """The outcomes by the rules as they will be."""
     profile: VendorProfile = rules_after(known, looked.change).profile(vendor)
-    return [judge(profile, one, known.corpus) for one in heard]
+    again = (judge(profile, one, known.corpus) for one in heard)
+    return [replace(new, recording=old.recording) for new, old in zip(again, looked.outcomes, strict=True)]
 
 
 def write_change(change: Change) -> None:

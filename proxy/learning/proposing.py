@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.errors import RuleError
 from proxy.learning.drafting import Proof, Puzzle, draft_rules
 from proxy.learning.editing import RuleFileEditor
 from proxy.learning.judging import Judgement, Outcome
@@ -24,9 +22,8 @@ from proxy.learning.probes import Kind
 from proxy.learning.values import Answer, Draft, WayChange
 from proxy.learning.ways import Ways, findings, way_changes
 from proxy.semantics.rule import RuleSet, VendorProfile
-from proxy.semantics.ruleset import parse_rule_files
 from proxy.stores.rule_writing import read_rule_text
-from proxy.stores.rules import read_texts
+from proxy.stores.rules import rule_file_of, rules_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +60,15 @@ def ways_of(profile: VendorProfile, kept: Sequence[Kept]) -> Ways:
     return findings([one.recording for one in kept if one.heard.probe.kind is Kind.ANSWER], profile)
 
 
-def propose(known: Known, vendor: str, judged: Sequence[tuple[Kept, Outcome]], today: date) -> Change:
-    """Raises RuleError where the file cannot be changed by a program."""
+def propose(known: Known, vendor: str, judged: Sequence[tuple[Kept, Outcome]], ways: Ways, today: date) -> Change:
+    """`ways` are those of the same answers. Raises RuleError where the file cannot be changed by a program."""
     profile = known.rules.profile(vendor)
     found = [_answer(profile, known.root, kept, outcome) for kept, outcome in judged]
     answers = [answer for answer in found if answer is not None]
     taken = [rule.id for rule in known.rules.all_rules()]
     proposal = draft_rules(profile, answers, known.answers, known.corpus.stats, today=today, taken=taken)
-    changes = tuple(way_changes(profile, ways_of(profile, [kept for kept, _ in judged])))
-    file = _file_of(known, profile)
+    changes = tuple(way_changes(profile, ways))
+    file = rule_file_of(known.folder, known.rules, vendor)
     before = read_rule_text(file)
     editor = RuleFileEditor(str(file), before)
     for draft in proposal.drafts:
@@ -85,8 +82,7 @@ def propose(known: Known, vendor: str, judged: Sequence[tuple[Kept, Outcome]], t
 
 def rules_after(known: Known, change: Change) -> RuleSet:
     """The whole set with the change. Raises RuleError if it is no valid one."""
-    texts = read_texts(known.folder)
-    return parse_rule_files({**texts, change.file.name: change.after}, VENDOR_DIALECTS)
+    return rules_with(known.folder, change.file, change.after)
 
 
 def _answer(profile: VendorProfile, root: Path, kept: Kept, outcome: Outcome) -> Answer | None:
@@ -99,10 +95,3 @@ def _answer(profile: VendorProfile, root: Path, kept: Kept, outcome: Outcome) ->
         return answer
     code = probe.code if outcome.wanted == probe.wanted else None
     return replace(answer, code=code, cause=probe.name)
-
-
-def _file_of(known: Known, profile: VendorProfile) -> Path:
-    for name in (f"{profile.vendor}.yaml", f"{profile.vendor}.yml"):
-        if name in known.rules.files:
-            return known.folder / name
-    raise RuleError(str(known.folder), None, f"there is no file {profile.vendor}.yaml to be changed")

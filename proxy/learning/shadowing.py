@@ -8,8 +8,9 @@ equal alternatives, and pieces of plain text that every match holds and that the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from re import Pattern
 from typing import Final
 
@@ -21,6 +22,8 @@ from proxy.semantics.rule import Condition, Rule, RuleSet
 # other than `(` and `(?:`, possessive repeats, references back.
 _DEPENDS: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[bBAZ\d]|[$^]|\(\?(?!:)|[*+?}]\+)")
 _REFERS: Final = re.compile(r"\\[1-9]|\(\?\(")
+# What this program would misread: characters written by number or name, comments, expressions with blanks for the eye.
+_UNREAD: Final = re.compile(r"\\[xuUN0]|\(\?(?:#|[aiLmsu]*x)")
 _REPEAT: Final = re.compile(r"[*?]|\{\d*,?\d*\}")
 # `match` sees no booleans, no null, and no number of nineteen digits.
 _UNSEARCHED: Final = frozenset({"true", "false", "null"})
@@ -39,19 +42,11 @@ def find_shadowed(rules: RuleSet) -> list[Shadow]:
     """Each rule that an earlier one shadows in every profile that has it."""
     shadows: dict[str, Shadow] = {}
     reached: set[str] = set()
-    known: dict[tuple[str, str], bool] = {}  # many profiles have the same two rules
-
-    def takes(earlier: Rule, later: Rule) -> bool:
-        pair = (earlier.id, later.id)
-        if pair not in known:
-            known[pair] = covers(earlier.when, later.when)
-        return known[pair]
-
     for profile in rules.vendors.values():
         for position, rule in enumerate(profile.rules):
             if rule.id in reached:
                 continue
-            by = next((earlier for earlier in profile.rules[:position] if takes(earlier, rule)), None)
+            by = next((earlier for earlier in profile.rules[:position] if covers(earlier.when, rule.when)), None)
             if by is None:
                 reached.add(rule.id)
                 shadows.pop(rule.id, None)
@@ -100,19 +95,32 @@ def _finds_word(pattern: Pattern[str], word: str) -> bool:
 
 def _finds(wide: Pattern[str], narrow: Pattern[str] | None) -> bool:
     """Does `wide` find something in every text in which `narrow` does?"""
-    if narrow is None or _is_odd(wide) or _is_odd(narrow):
+    if narrow is None:
         return False
-    alternatives = _alternatives(wide.pattern)
-    simple = [re.compile(one, re.IGNORECASE) for one in alternatives if _DEPENDS.search(one) is None]
+    finder, given = _parts(wide.pattern, wide.flags), _parts(narrow.pattern, narrow.flags)
+    if finder is None or given is None:
+        return False
     return all(
-        one in alternatives or any(pattern.search(run) for pattern in simple for run in _runs(one))
-        for one in _alternatives(narrow.pattern)
+        one in finder.runs or any(pattern.search(run) for pattern in finder.simple for run in runs)
+        for one, runs in given.runs.items()
     )
 
 
-def _is_odd(pattern: Pattern[str]) -> bool:
-    """Flags of its own, or references to groups by number, which an alternative alone would misread."""
-    return pattern.flags != re.IGNORECASE | re.UNICODE or _REFERS.search(pattern.pattern) is not None
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """An expression's alternatives, each with the plain text that its matches hold, and those that search alone."""
+
+    runs: Mapping[str, Sequence[str]]
+    simple: Sequence[Pattern[str]]
+
+
+@lru_cache(maxsize=16_384)  # each rule is compared with all before it
+def _parts(text: str, flags: int) -> _Parts | None:
+    """None for what an alternative alone would misread: flags of its own, references to groups, what is not read."""
+    if flags != re.IGNORECASE | re.UNICODE or _REFERS.search(text) or _UNREAD.search(text):
+        return None
+    runs = {one: _runs(one) for one in _alternatives(text)}
+    return _Parts(runs, [re.compile(one, re.IGNORECASE) for one in runs if _DEPENDS.search(one) is None])
 
 
 def _alternatives(expression: str) -> list[str]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from proxy.canon.verdict import ErrorClass, Observation
+
+#: How evidence was obtained, from the weakest to the strongest.
+PROOFS: Final = ("composed", "simulated", "captured")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,14 @@ Never: judges anything. A line that is none is a ConfigError with its number.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from proxy.errors import ConfigError
+from proxy.stores.whole_file import write_whole
 
 LOCK_NAME: Final = "verdicts.lock"
 _FIRST: Final = "sluice verdicts 1"
@@ -76,6 +74,16 @@ def read_lock(path: Path) -> Mapping[str, Judged] | None:
         raise ConfigError(str(path), data[: error.start].count(b"\n") + 1, "is not UTF-8") from error
 
 
+def named_in(path: Path) -> frozenset[str]:
+    """The recordings that a lock names, however broken it is: after a merge with conflicts the rest is still there."""
+    try:
+        lines = path.read_bytes().decode(errors="replace").split("\n")
+    except OSError:
+        return frozenset()
+    parted = (line.rstrip("\r").rpartition(": ") for line in lines if not line.startswith("#"))
+    return frozenset(place for place, colon, words in parted if colon and _parse_words(words) is not None)
+
+
 def parse_lock(file: str, text: str) -> Mapping[str, Judged]:
     """The verdicts that a lock file's text holds."""
     first, *lines = text.split("\n")
@@ -126,16 +134,6 @@ def write_lock(path: Path, verdicts: Mapping[str, Judged]) -> None:
     """Written whole and renamed into place, so that nobody reads half of it."""
     text = dump_lock(verdicts)
     try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-            try:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(file.name)
-                raise
+        write_whole(path, text.encode())
     except OSError as error:
         raise ConfigError(str(path), None, f"cannot be written: {error.strerror}") from error

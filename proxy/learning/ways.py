@@ -1,9 +1,9 @@
 """What a vendor's answers show of its ways, beside what its errors mean: the findings of a probe.
 
 In: recordings of exchanges with one vendor, and its profile. Out: `Ways`, plain values; what they propose for the rule
-file (`way_changes`), whether two of them say the same (`same_ways`), and lines for a person (`describe`). Only answered
-requests are looked at; errors are for the rules. Never: does I/O, or finds what a single short answer cannot show.
-(contract R1)
+file (`way_changes`), what moved from one of them to another (`moved_ways`), and lines for a person (`describe`). Only
+answered requests are looked at; errors are for the rules. Never: does I/O, or finds what a single short answer cannot
+show. (contract R1)
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from proxy.learning.ways_ends import end_of, finishes_of
 from proxy.learning.ways_exchange import Exchange, play
 from proxy.learning.ways_signs import signs_of
 from proxy.learning.ways_texts import text_way
-from proxy.learning.ways_told import describe, same_ways
+from proxy.learning.ways_told import describe, moved_ways
 from proxy.learning.ways_usage import usage_way
 from proxy.learning.ways_values import Ways
 from proxy.semantics.rule import VendorProfile
 from proxy.stores.recordings import Recording
 
-__all__ = ["Ways", "describe", "findings", "same_ways", "way_changes"]
+__all__ = ["Ways", "describe", "findings", "moved_ways", "way_changes"]
 
 
 def findings(recordings: Iterable[Recording], profile: VendorProfile) -> Ways:

@@ -34,8 +34,7 @@ _MAX_ANSWER: Final = 64 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class Event:
     """One payload. `t` is when its last byte came; `bad` counts the characters that bad UTF-8 cost, but for one that
-    the end of input tore; `payload` is its
-    JSON (`payload.BROKEN` where it is none)."""
+    the end of input tore; `payload` is its JSON (`payload.BROKEN` where it is none)."""
 
     number: int
     t: float

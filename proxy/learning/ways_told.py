@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from proxy.learning.fit import MAX_LOOSENESS, Fit
-from proxy.learning.ways_values import NOT_SHOWN, FinishWord, Seen, UsageWay, Ways
+from proxy.learning.ways_values import NOT_SHOWN, FinishWord, MovedWay, Seen, UsageWay, Ways
 
 #: So many edges without a cut show that there are none.
 _ENOUGH_EDGES: Final = 20
@@ -19,8 +19,8 @@ _SLOPE_MOVED: Final = 0.1
 _OFFSET_MOVED: Final = 5.0
 
 
-def same_ways(a: Ways, b: Ways) -> tuple[str, ...]:
-    """What moved from `a` to `b`, a line each; empty if nothing did."""
+def moved_ways(a: Ways, b: Ways) -> tuple[MovedWay, ...]:
+    """What moved from `a` to `b`; empty if nothing did."""
     moved = [
         *_moved("text mode", a.text.mode, b.text.mode),
         *_moved("end mark", a.end.mark, b.end.mark),
@@ -33,35 +33,35 @@ def same_ways(a: Ways, b: Ways) -> tuple[str, ...]:
         ("events with bytes that are no UTF-8", a.cuts.bad_bytes, b.cuts.bad_bytes),
     ):
         if after and not before and a.cuts.events >= _ENOUGH_EDGES:
-            moved.append(f"{what}: none -> {after.count} ({after.example})")
+            moved.append(MovedWay(what, "none", f"{after.count} ({after.example})"))
     return tuple(moved)
 
 
-def _moved(what: str, before: str, after: str) -> Iterator[str]:
+def _moved(what: str, before: str, after: str) -> Iterator[MovedWay]:
     if NOT_SHOWN not in (before, after) and before != after:
-        yield f"{what}: {before} -> {after}"
+        yield MovedWay(what, before, after)
 
 
-def _moved_finishes(a: Ways, b: Ways) -> Iterator[str]:
+def _moved_finishes(a: Ways, b: Ways) -> Iterator[MovedWay]:
     before = {told.word: told for told in a.finishes}
     for told in b.finishes if a.finishes else ():
         if told.word not in before and not told.means:
-            yield f"finish word: none -> {told.word!r} ({told.seen.example})"
+            yield MovedWay("finish word", "none", f"{told.word!r} ({told.seen.example})")
         elif told.early and told.word in before and not before[told.word].early:
-            yield f"finish word {told.word!r}: last -> before the end ({told.early.example})"
+            yield MovedWay(f"finish word {told.word!r}", "last", f"before the end ({told.early.example})")
 
 
-def _moved_signs(a: Ways, b: Ways) -> Iterator[str]:
+def _moved_signs(a: Ways, b: Ways) -> Iterator[MovedWay]:
     before = {(sign.kind, sign.text) for sign in a.signs}
     for sign in b.signs if a.streams else ():
         if not sign.is_known and (sign.kind, sign.text) not in before:
-            yield f"sign of life: none -> {sign.text!r} ({sign.seen.example})"
+            yield MovedWay("sign of life", "none", f"{sign.text!r} ({sign.seen.example})")
 
 
-def _moved_usage(a: UsageWay, b: UsageWay) -> Iterator[str]:
+def _moved_usage(a: UsageWay, b: UsageWay) -> Iterator[MovedWay]:
     paths = [sorted({path for path, _ in (*usage.at, *usage.unread)}) for usage in (a, b)]
     if all(paths) and set(paths[0]).isdisjoint(paths[1]):
-        yield f"usage stands at: {', '.join(paths[0])} -> {', '.join(paths[1])}"
+        yield MovedWay("usage stands at", ", ".join(paths[0]), ", ".join(paths[1]))
     if {a.scope, b.scope} != {"final", "cumulative"}:
         yield from _moved("usage", a.scope, b.scope)
     for what, before, after in (("reasoning", a.reasoning, b.reasoning), ("cache", a.cache, b.cache)):
@@ -69,7 +69,7 @@ def _moved_usage(a: UsageWay, b: UsageWay) -> Iterator[str]:
             yield from _moved(f"{what} in usage", before, after)
     for what, old, new in (("input", a.input, b.input), ("output", a.output, b.output)):
         if _is_other(old, new):
-            yield f"{what} over our count: {old.verdict} -> {new.verdict}"
+            yield MovedWay(f"{what} over our count", old.verdict, new.verdict)
 
 
 def _is_other(a: Fit, b: Fit) -> bool:

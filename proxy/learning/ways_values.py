@@ -127,6 +127,15 @@ class UsageWay:
 
 
 @dataclass(frozen=True, slots=True)
+class MovedWay:
+    """One way that is another now."""
+
+    what: str
+    before: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ways:
     """What answers show of one vendor's ways in one dialect. `streams` and `plain` are how many answers were looked
     at."""

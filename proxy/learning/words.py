@@ -88,10 +88,6 @@ class WordStats:
             for word in bag:
                 self._by_word.setdefault(word, Counter())[error_class] += 1
 
-    def classes_of(self, word: str) -> Counter[ErrorClass]:
-        """How many answers of each class have the word."""
-        return self._by_word.get(word, Counter())
-
     def leaning(self, word: str, error_class: ErrorClass) -> float | None:
         """Above 0 it speaks for the class, below against it; a share of seven or so to one is 1. None: never seen."""
         if (found := self._by_word.get(word)) is None:

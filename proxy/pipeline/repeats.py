@@ -72,7 +72,8 @@ class Repeats:
     def _new(self, key: _Key, text: str) -> range:
         """Which part is new, of all that one event says of one text."""
         pieces = self._said.setdefault(key, Pieces())
-        if not self._repeats(key[0]):
+        # Far shorter than what was said it is an increment, also behind the finish, and nothing need be joined.
+        if not self._repeats(key[0]) or (not self._is_cumulative and 2 * len(text) < sum(map(len, pieces))):
             pieces.append(text)
             pieces.fold()
             return range(len(text))
@@ -122,5 +123,5 @@ def _cut(piece: str, key: _Key, news: dict[_Key, range], before: dict[_Key, int]
 
 
 def _is_alike(said: str, text: str) -> bool:
-    """Is it the whole text in other words, and no increment? It is for it to begin alike and to be about as long."""
-    return 2 * len(text) >= len(said) and text.startswith(said[: (len(said) + 3) // 4])
+    """Is it the whole text in other words, and no increment? Being about as long, it is for it to begin alike."""
+    return text.startswith(said[: (len(said) + 3) // 4])

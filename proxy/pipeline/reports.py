@@ -7,11 +7,14 @@ and an object is the vendor's own unless several were added. (contract L2; facts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from proxy.canon.chunk import Chunk, Heartbeat, Parsed
 from proxy.dialects.payload import BROKEN, parse_json
 from proxy.semantics.rule import UsageWays
+
+_ONE_WAY = re.compile(r"[\w.:$@ -]*", re.ASCII)
 
 
 class UsageReports:
@@ -53,7 +56,9 @@ class UsageReports:
 
 
 def _last_name(steps: tuple[str | int | None, ...]) -> bytes:
-    return next((step.encode() for step in reversed(steps) if isinstance(step, str)), b"")
+    """As it stands in any JSON that has it; nothing where JSON may write it in more than one way."""
+    name = next((step for step in reversed(steps) if isinstance(step, str)), "")
+    return name.encode() if _ONE_WAY.fullmatch(name) else b""
 
 
 def _sum(before: Mapping[str, object], more: Mapping[str, object]) -> dict[str, object]:

@@ -20,6 +20,7 @@ from proxy.semantics.paths import JsonPath
 from proxy.semantics.rule import Condition, Outcome, Rule, VendorProfile
 from proxy.semantics.rulefile import CALLER_STATUSES, as_text
 from proxy.semantics.scrub import scrub
+from proxy.semantics.sieve import Texts
 from proxy.semantics.verdicts import STATUS
 
 UNMAPPED = "unmapped"
@@ -52,13 +53,17 @@ def classify(profile: VendorProfile, obs: Observation, now_wall: float) -> Verdi
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An observation with what its envelope says. `status` is what the vendor meant: the HTTP status where that is an
-    error, else the one inside the body, since a 200 proves nothing."""
+    error, else the one inside the body, since a 200 proves nothing. `messages`, `codes` and `body` (None where it is
+    JSON) are what expressions search in: made ready once for all rules."""
 
     obs: Observation
     said: Said
     status: int | None
     headers: Mapping[str, str]
     finishes: frozenset[str]
+    messages: Texts
+    codes: Texts
+    body: Texts | None
 
     @staticmethod
     def of(profile: VendorProfile, obs: Observation) -> Seen:
@@ -66,7 +71,16 @@ class Seen:
         status = obs.status
         if status is None or 200 <= status < 300:
             status = said.status if said.status is not None else status
-        return Seen(obs, said, status, obs.headers, _finishes(profile, obs, said.payload))
+        return Seen(
+            obs,
+            said,
+            status,
+            obs.headers,
+            _finishes(profile, obs, said.payload),
+            messages=Texts.of(said.messages),
+            codes=Texts.of(said.spellings),
+            body=None if said.text is None else Texts.of([said.text]),
+        )
 
 
 def _finishes(profile: VendorProfile, obs: Observation, payload: object) -> frozenset[str]:
@@ -85,24 +99,33 @@ _FINISH_PATH = JsonPath("choices[*].finish_reason", ("choices", None, "finish_re
 
 def holds(when: Condition, seen: Seen) -> bool:
     """Does all that the condition asks hold?"""
-    obs, said = seen.obs, seen.said
+    if when.statuses is not None and seen.status not in when.statuses:
+        return False
+    if when.body_sieve is not None and (seen.body is None or not when.body_sieve.finds_any(seen.body)):
+        return False
+    # Plain loops: this is asked of every rule, and most have nothing to loop over.
+    for path, words in when.json:
+        if not _is_among(words, _select(path, seen)):
+            return False
+    for path, sieve in when.sieves:
+        if not sieve.finds_any(_texts(path, seen)):
+            return False
+    obs = seen.obs
     return (
-        (when.status is None or (seen.status is not None and any(seen.status in span for span in when.status)))
-        and (when.phase is None or obs.phase in when.phase)
-        and (when.event is None or (obs.event or "").lower() in when.event)
+        (when.phase is None or obs.phase in when.phase)
         and (when.finish is None or bool(seen.finishes & when.finish))
-        and all(
-            any(as_text(value) in words for value in _select(path, seen) if not isinstance(value, dict | list))
-            for path, words in when.json
-        )
-        and all(
-            any(pattern.search(text) for value in _select(path, seen) if (text := _searchable(value)) is not None)
-            for path, pattern in when.match
-        )
-        and all(pattern.search(seen.headers.get(name, "")[:MAX_TEXT]) for name, pattern in when.header)
+        and (when.event is None or (obs.event or "").lower() in when.event)
         and (when.comment is None or any(when.comment.search(comment[:MAX_TEXT]) for comment in obs.comments))
-        and (when.body is None or (said.text is not None and when.body.search(said.text) is not None))
+        and not (when.header and _lacks_header(when, seen))
     )
+
+
+def _is_among(words: frozenset[str], values: Sequence[object]) -> bool:
+    return any(as_text(value) in words for value in values if not isinstance(value, (dict, list)))
+
+
+def _lacks_header(when: Condition, seen: Seen) -> bool:
+    return any(pattern.search(seen.headers.get(name, "")[:MAX_TEXT]) is None for name, pattern in when.header)
 
 
 def _select(path: JsonPath, seen: Seen) -> Sequence[object]:
@@ -115,6 +138,17 @@ def _select(path: JsonPath, seen: Seen) -> Sequence[object]:
             return [seen.status]
         case _:
             return path.select(seen.said.payload)
+
+
+def _texts(path: JsonPath, seen: Seen) -> Texts:
+    match path.text:
+        case "$message":
+            return seen.messages
+        case "$code":
+            return seen.codes
+        case _:
+            values = _select(path, seen)
+            return Texts.of(text for value in values if (text := _searchable(value)) is not None)
 
 
 def _searchable(value: object) -> str | None:

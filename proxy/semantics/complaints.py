@@ -14,6 +14,7 @@ from typing import Final
 import yaml
 
 _NEAR: Final = 0.5
+_SHOWN: Final = 80  # characters of a wrong value
 _KINDS: Final = {
     "missing": "is missing",
     "dict_type": "must be a mapping, `key: value`",
@@ -25,6 +26,12 @@ _KINDS: Final = {
     "date_type": "must be a date such as 2026-11-30",
     "invalid_key": "a key must be a word",
 }
+
+
+def shown(value: object) -> str:
+    """A wrong value in a message, which is one line of a length that a person reads."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def nearest(word: str, valid: Collection[str]) -> str:
@@ -40,7 +47,7 @@ def unknown_key(key: str, here: Collection[str], elsewhere: Mapping[str, Collect
     if not get_close_matches(key, list(here), n=1, cutoff=_NEAR):
         for place, keys in elsewhere.items():
             if key in keys:
-                return f"unknown key; {key!r} stands {place}, and here {nearest(key, here)}"
+                return f"unknown key; {shown(key)} stands {place}, and here {nearest(key, here)}"
     return f"unknown key; {nearest(key, here)}"
 
 
@@ -48,9 +55,9 @@ def wrong_value(kind: str, text: str, value: object) -> str:
     """`kind` and `text` are pydantic's."""
     if kind in ("enum", "literal_error"):
         valid = re.findall(r"'([^']+)'", text)
-        return f"{value!r} is not known; {nearest(str(value), valid)}"
+        return f"{shown(value)} is not known; {nearest(str(value), valid)}"
     if kind == "string_type":
-        return f"{value!r} must be text" + ("" if isinstance(value, dict | list) else ": put it in quotes")
+        return f"{shown(value)} must be text" + ("" if isinstance(value, dict | list) else ": put it in quotes")
     return _KINDS.get(kind, text.removeprefix("Value error, "))
 
 

@@ -48,6 +48,7 @@ _WAITS = (
     "retryAfterMs", "resets_in_seconds", "reset_after", "resets_at", "reset_at", "quotaResetDelay", "estimated_time",
     "retry_delay", "retry_in", "retry-after", "wait_seconds", "reset_in_seconds",
 )  # fmt: skip
+_ALL_MESSAGES, _ALL_WAITS, _ALL_STATUSES = frozenset(_MESSAGES), frozenset(_WAITS), frozenset(_STATUSES)
 # Words that stand where a code should and say nothing.
 _EMPTY_WORDS = frozenset({"", "none", "null", "error", "undefined", "nil"})
 
@@ -136,17 +137,23 @@ def _visit_object(value: Mapping[str, object], said: Said, depth: int) -> None:
     if inner:
         _visit(inner, said, depth + 1)
     _add_codes(value, said)
-    for name in _MESSAGES:
-        message = value.get(name)
-        if isinstance(message, str):
-            _add_message(_with_place(message, value), said, depth)
-        elif isinstance(message, dict | list):
-            _visit(message, said, depth + 1)
-    said.waits += [(name, value[name]) for name in _WAITS if name in value]
+    # Most objects have few names and none of these, which is sooner seen than all are tried.
+    if not _ALL_MESSAGES.isdisjoint(value):
+        for name in [name for name in _MESSAGES if name in value]:
+            _add_messages(value[name], value, said, depth)
+    if not _ALL_WAITS.isdisjoint(value):
+        said.waits += [(name, value[name]) for name in _WAITS if name in value]
     _add_headers(value.get("headers"), said)
-    for name in _HOLDERS:
-        if name in value and value[name] is not inner:
+    for name in [name for name in _HOLDERS if name in value]:
+        if value[name] is not inner:
             _visit(value[name], said, depth + 1)
+
+
+def _add_messages(message: object, value: Mapping[str, object], said: Said, depth: int) -> None:
+    if isinstance(message, str):
+        _add_message(_with_place(message, value), said, depth)
+    elif isinstance(message, (dict, list)):
+        _visit(message, said, depth + 1)
 
 
 def _with_place(message: str, value: Mapping[str, object]) -> str:
@@ -158,16 +165,17 @@ def _with_place(message: str, value: Mapping[str, object]) -> str:
 
 
 def _add_codes(value: Mapping[str, object], said: Said) -> None:
-    for name in _CODES:
-        word = value.get(name)
-        if isinstance(word, bool) or not isinstance(word, str | int):
+    for name in [name for name in _CODES if name in value]:
+        word = value[name]
+        if isinstance(word, bool) or not isinstance(word, (str, int)):
             continue
-        text = str(word)[:200] if isinstance(word, str) else f"{word:.0f}" if abs(word) < 10**15 else ""
+        text = word[:200] if isinstance(word, str) else f"{word:.0f}" if abs(word) < 10**15 else ""
         if text.lower() not in _EMPTY_WORDS and text not in said.codes:
             said.codes.append(text)
             said.code = said.code or text
-    if said.status is None:
-        said.status = next((s for name in _STATUSES if (s := _as_status(value.get(name))) is not None), None)
+    if said.status is None and not _ALL_STATUSES.isdisjoint(value):
+        told = (_as_status(value[name]) for name in _STATUSES if name in value)
+        said.status = next((status for status in told if status is not None), None)
 
 
 def _respelled(codes: list[str]) -> list[str]:

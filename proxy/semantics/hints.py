@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
+from proxy.semantics.sieve import fold
+
 # Longer than any plan window. What goes beyond it is cut to it.
 MAX_WAIT_S = 10 * 366 * 86400.0
 # Numbers from here on are points in time, not lengths: seconds (2001-09-09) or milliseconds since 1970.
@@ -20,7 +22,8 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 # Chinese vendors write the times of their windows without a zone, in their own.
 _CHINA = timezone(timedelta(hours=8))
 
-_NUMBER = r"\d{1,15}(?:\.\d{1,12})?"
+# Possessive: what follows is never a digit, so fewer digits need not be tried at each place.
+_NUMBER = r"\d{1,15}+(?:\.\d{1,12}+)?"
 _UNIT = (
     r"(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d"
     r"|毫秒|秒钟|秒|分钟|分|个?小时|個?小時|天)(?![a-z])"
@@ -48,8 +51,10 @@ _IN_WORDS = (
 )
 # "try again in a minute", "wait an hour"
 _ONE = re.compile(r"\b(?:again|retry|wait)\s+(?:in |after |for |about )?an? (?P<unit>second|minute|hour|day)\b", re.I)
-# "again in 00:05:00"
-_CLOCK = re.compile(r"\b(?:in|after)\s+(\d{1,3}):([0-5]\d):([0-5]\d)\b", re.I)
+# "again in 00:05:00", "replenished in 2.10:00:00", which is days and hours
+_CLOCK = re.compile(r"\b(?:in|after)\s+(?:(\d{1,3})\.)?(\d{1,3}):([0-5]\d):([0-5]\d)\b", re.I)
+# x-ratelimit-reset-requests, x-rate-limit-reset, anthropic-ratelimit-tokens-reset
+_RESET = re.compile(r"rate-?limit-(?:.*-)?reset")
 _DATE = re.compile(
     r"(20\d\d)[-/年](\d{1,2})[-/月](\d{1,2})日?"
     r"(?:[T\s]+(?:at\s+)?(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?)?",
@@ -67,14 +72,14 @@ _ABOUT_CHARS = 60
 
 def wait_from_headers(headers: Mapping[str, str], now_wall: float) -> float | None:
     """Seconds by `retry-after-ms`, `retry-after`, or the reset of whichever `x-ratelimit-*` window is used up."""
-    if (ms := _plain_number(headers.get("retry-after-ms"))) is not None:
+    if (ms := _plain_number(headers.get("retry-after-ms", headers.get("x-ms-retry-after-ms")))) is not None:
         return _sane(ms / 1000)
     if (wait := _retry_after(headers.get("retry-after", "")[:100], now_wall)) is not None:
         return wait
     resets = [
         wait
         for name, value in headers.items()
-        if "ratelimit-reset" in name and _is_used_up(headers, name)
+        if "-reset" in name and _RESET.search(name) is not None and _is_used_up(headers, name)
         if (wait := parse_wait(value, now_wall)) is not None
     ]
     return max(resets, default=None)
@@ -88,9 +93,12 @@ def _retry_after(value: str, now_wall: float) -> float | None:
 
 
 def _is_used_up(headers: Mapping[str, str], reset_name: str) -> bool:
-    """A vendor sends the resets of all its windows; only one whose remainder is 0 (or not told) is to be waited for."""
-    left = _plain_number(headers.get(reset_name.replace("ratelimit-reset", "ratelimit-remaining")))
-    return left is None or left <= 0
+    """A vendor sends the resets of all its windows; only one whose remainder is 0 is to be waited for.
+
+    The remainder may be left out where the name is `…limit-reset…`: where the window stands between, other words tell.
+    """
+    left = _plain_number(headers.get(reset_name.replace("-reset", "-remaining")))
+    return "limit-reset" in reset_name if left is None else left <= 0
 
 
 def wait_from_fields(fields: Iterable[tuple[str, object]], now_wall: float) -> float | None:
@@ -113,8 +121,8 @@ def wait_from_message(text: str, now_wall: float) -> float | None:
     if (one := _ONE.search(text)) is not None:
         return _seconds_in(one.group("unit"))
     if (clock := _CLOCK.search(text)) is not None:
-        hours, minutes, seconds = (int(part) for part in clock.groups())
-        return float(hours * 3600 + minutes * 60 + seconds)
+        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        return days * 86400.0 + hours * 3600 + minutes * 60 + seconds
     for pattern, parse in ((_DATE, _date_of), (_DATE_IN_WORDS, _worded_date_of)):
         for found in pattern.finditer(text):
             around = text[max(0, found.start() - _ABOUT_CHARS) : found.end() + _ABOUT_CHARS]
@@ -155,7 +163,7 @@ def _length_or_moment(number: float, now_wall: float) -> float | None:
 
 
 def _seconds_in(unit: str) -> float:
-    word = unit.lower().lstrip("个個")
+    word = fold(unit).lstrip("个個")  # an expression without case takes ſ for s
     if word.startswith(("ms", "milli", "毫")):
         return 0.001
     return {"s": 1.0, "秒": 1.0, "m": 60.0, "分": 60.0, "h": 3600.0, "小": 3600.0, "d": 86400.0, "天": 86400.0}[word[0]]
@@ -184,7 +192,7 @@ def _zone(text: str) -> timezone:
 
 
 def _worded_date_of(found: re.Match[str], text: str) -> float | None:
-    month = _MONTHS.index(found.group(1).lower()[:3]) + 1
+    month = _MONTHS.index(fold(found.group(1))[:3]) + 1
     try:
         return datetime(int(found.group(3)), month, int(found.group(2)), tzinfo=UTC).timestamp()
     except ValueError:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from proxy.semantics.complaints import shown
 from proxy.semantics.paths import SAID, JsonPath, parse_path
 
 _STATUS_FAMILY = re.compile(r"([1-5])xx")
@@ -30,12 +31,12 @@ def _compile(value: object) -> Pattern[str]:
     for one in expressions:
         try:
             re.compile(one, re.IGNORECASE)
-        except re.error as error:
-            raise ValueError(f"bad regular expression {one!r}: {error}") from error
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"bad regular expression {shown(one)}: {error}") from error
     whole = "|".join(f"(?:{one})" for one in expressions) if len(expressions) > 1 else expressions[0]
     try:
         return re.compile(whole, re.IGNORECASE)
-    except re.error as error:  # flags such as (?s), or one group's name in two of them
+    except (re.error, OverflowError, RecursionError) as error:  # flags such as (?s), or one group's name in two of them
         raise ValueError(f"as a list, these do not go together: {error}") from error
 
 
@@ -51,7 +52,7 @@ def _statuses(value: object) -> tuple[range, ...]:
         elif item == "any":
             ranges.append(range(0, 1000))
         else:
-            raise ValueError(f"{item!r} is not a status: write 429, [500, 502], '5xx' or any{_meant(item)}")
+            raise ValueError(f"{shown(item)} is not a status: write 429, [500, 502], '5xx' or any{_meant(item)}")
     if not ranges:
         raise ValueError("an empty list never holds")
     return tuple(ranges)
@@ -98,19 +99,19 @@ def listed(value: object) -> object:
 
 def _slug(value: object) -> object:
     if not isinstance(value, str) or not _WORD.fullmatch(value):
-        raise ValueError(f"{value!r} is not a word of small letters, digits, _ . and -")
+        raise ValueError(f"{shown(value)} is not a word of small letters, digits, _ . and -")
     return value
 
 
 def _field_name(value: object) -> object:
     if value is not False and not (isinstance(value, str) and value):
-        raise ValueError(f"{value!r} must be this vendor's name of the field, or false where it takes none")
+        raise ValueError(f"{shown(value)} must be this vendor's name of the field, or false where it takes none")
     return value
 
 
 def _header_name(value: object) -> object:
     if not isinstance(value, str) or not _HEADER.fullmatch(value):
-        raise ValueError(f"{value!r} is not a header's name in small letters, such as api-key")
+        raise ValueError(f"{shown(value)} is not a header's name in small letters, such as api-key")
     return value
 
 

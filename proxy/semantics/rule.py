@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import chain
 from re import Pattern
 from typing import Literal
 
@@ -16,12 +17,14 @@ from proxy.canon.usage import Place
 from proxy.canon.verdict import ErrorClass, Phase
 from proxy.errors import RuleError
 from proxy.semantics.paths import JsonPath
+from proxy.semantics.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What a rule asks of an observation; None asks nothing, and all that is asked must hold. `json` compares as text
-    and without case; `body` sees only bodies that are no JSON."""
+    and without case; `body` sees only bodies that are no JSON. `statuses`, `sieves` (of `match`, in its order) and
+    `body_sieve` are the same, made ready for the classifier."""
 
     status: tuple[range, ...] | None = None
     header: tuple[tuple[str, Pattern[str]], ...] = ()
@@ -32,6 +35,18 @@ class Condition:
     finish: frozenset[str] | None = None
     event: frozenset[str] | None = None
     comment: Pattern[str] | None = None
+    statuses: frozenset[int] | None = field(init=False, compare=False, repr=False)
+    sieves: tuple[tuple[JsonPath, Sieve], ...] = field(init=False, compare=False, repr=False)
+    body_sieve: Sieve | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        made = {
+            "statuses": None if self.status is None else frozenset(chain(*self.status)),
+            "sieves": tuple((path, Sieve.of(pattern)) for path, pattern in self.match),
+            "body_sieve": None if self.body is None else Sieve.of(self.body),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)  # frozen for everybody else
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +145,13 @@ class VendorProfile:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Every vendor's profile. `version` is a hash of the texts: equal texts, equal set."""
+    """Every vendor's profile. `version` is a hash of the texts: equal texts, equal set. `unused` are the rules of shared
+    files that no vendor takes in."""
 
     vendors: Mapping[str, VendorProfile]
     version: str
     files: tuple[str, ...] = ()
+    unused: tuple[Rule, ...] = ()
 
     def profile(self, vendor: str) -> VendorProfile:
         if vendor in self.vendors:

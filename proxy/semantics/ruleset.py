@@ -34,7 +34,9 @@ def parse_rule_files(files: Mapping[str, str], dialects: Collection[str] = ()) -
     vendors = {file.vendor: _build_profile(file, parsed) for file in parsed.values() if file.vendor is not None}
     if not vendors:
         raise RuleError(DEFAULT_FILE, None, "stands alone: no file says `vendor:`")
-    return RuleSet(MappingProxyType(vendors), _hash(files), tuple(sorted(files)))
+    used = {rule.file for profile in vendors.values() for rule in profile.rules}
+    unused = tuple(rule for file in parsed.values() if file.file not in used for rule in file.rules)
+    return RuleSet(MappingProxyType(vendors), _hash(files), tuple(sorted(files)), unused)
 
 
 def _hash(files: Mapping[str, str]) -> str:

@@ -13,8 +13,6 @@ from typing import Final
 
 _WORD: Final = re.compile(r"[\w:.-]{8,}", re.ASCII)
 _ID_CHARS, _ID_DIGITS = 16, 4
-
-
 #: Headers that say what went wrong, by their names: `x-amzn-errortype`, `x-ms-error-code`, `x-acme-reason`.
 TELLING_HEADER: Final = re.compile(r"(?<![a-z])(err(or|no)?|code|reason|fault|exception|denied)(?![a-z])|error-?type")
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from proxy.semantics.sieve import Sieve, fold
+
 MAX_CHARS = 400
 # A vendor may send a megabyte as its message: nothing behind this many characters is looked at.
 MAX_INPUT = 2000
@@ -59,12 +61,16 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     # Anything long without a space that mixes letters and digits: base64, hex, tokens.
     (re.compile(r"(?<![\w/+-])(?=[\w/+-]*\d)(?=[\w/+-]*[A-Za-z])[\w/+-]{32,}={0,2}(?![\w/+-])"), "[…]"),
 )
+_SIEVES = tuple((Sieve.of(pattern), pattern, instead) for pattern, instead in _REPLACEMENTS)
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def scrub(text: str, limit: int = MAX_CHARS) -> str:
     """`text` on one line without credentials, addresses and long quotations, at most `limit` characters."""
     line = _BLANKS.sub(" ", text[:MAX_INPUT].encode("utf-8", "replace").decode()).strip()
-    for pattern, instead in _REPLACEMENTS:
-        line = pattern.sub(instead, line)
+    folded = fold(line)
+    for sieve, pattern, instead in _SIEVES:
+        if sieve.may_find(folded):
+            line, count = pattern.subn(instead, line)
+            folded = fold(line) if count else folded
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from proxy.stores.recordings import Recording, RecordingError, load_recording
@@ -22,6 +23,8 @@ LIMIT_FILES: Final = 500
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 #: From here on an answer came "this often or more": 500 counts of this size are no more than 50 MB.
 LIMIT_COUNT: Final = 100_000
+# No recording that the inbox writes is longer: 16 KiB of an answer, a few headers, all of it escaped.
+_LIMIT_ONE: Final = 1024 * 1024
 _COUNT: Final = ".count"
 # A file that a process began to write and never renamed: the process is dead.
 _STALE_S: Final = 3600.0
@@ -39,16 +42,19 @@ class Kept:
 
 
 def read_inbox(folder: Path) -> list[Kept]:
-    """By vendor, and what came most often first. None if there is no folder yet. Raises RecordingError for a file that
-    is none; what another process takes away meanwhile is left out."""
+    """By vendor, and what came most often first. None if there is no folder yet. Raises RecordingError for what the
+    inbox did not write; what another process takes away meanwhile is left out."""
     kept = [one for path in folder.glob("*/*.jsonl") if (one := _read(path)) is not None]
     return sorted(kept, key=lambda one: (one.recording.vendor, -one.count, one.recording.name))
 
 
 def _read(path: Path) -> Kept | None:
     try:
+        found = path.stat()
+        if not S_ISREG(found.st_mode) or found.st_size > _LIMIT_ONE:
+            raise RecordingError(str(path), None, "is none that the proxy wrote: take it out of the inbox")
         recording = load_recording(path)
-        last = path.stat().st_mtime
+        last = found.st_mtime
     except (RecordingError, OSError):
         if path.exists():
             raise

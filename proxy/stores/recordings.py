@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeVar, cast, get_args
 
 from proxy.errors import ConfigError
+from proxy.stores.whole_file import write_whole
 
 Obtained = Literal["captured", "simulated", "composed"]
 #: How the upstream's side of the connection stopped. `close`: a proper end of the body. `abort`: the connection is
@@ -153,12 +154,16 @@ def find_recordings(paths: Iterable[Path]) -> list[Recording]:
 
 def dump_recording(recording: Recording, path: Path, secrets: Collection[str] = ()) -> None:
     """Write one file. Credential headers are replaced by `***`. What still looks like a key, or holds one of `secrets`
-    (the values that were in use, also as base64), is refused: a body is evidence, and is not edited silently."""
+    (the values that were in use, also as base64), is refused: a body is evidence, and is not edited silently.
+    Raises RecordingError, and then has written nothing."""
     head = _encode_line(_dump_head(scrub_recording(recording)))
     _refuse_secrets(str(path), head.encode() + b"\n" + recording.body, secrets)
     lines = [head, *(_encode_line(_dump_read(read)) for read in recording.reads)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise RecordingError(str(path), None, f"cannot be written: {error.strerror}") from error
 
 
 def scrub_recording(recording: Recording) -> Recording:

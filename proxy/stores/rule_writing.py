@@ -6,10 +6,10 @@ the old version or the new one. Never: overwrites what somebody wrote meanwhile,
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from proxy.errors import RuleError
+from proxy.stores.whole_file import write_whole
 
 
 def read_rule_text(path: Path) -> str:
@@ -28,12 +28,7 @@ def write_rule_text(path: Path, before: str, after: str) -> None:
     """`before` is what was read and changed. Raises RuleError, and then has written nothing."""
     if read_rule_text(path) != before:
         raise RuleError(str(path), None, "was changed by somebody else meanwhile: nothing was written; do it again")
-    target = path.resolve()  # a link stays a link
-    beside = target.with_name(f".{target.name}.{os.getpid()}")  # no rule file by its name
     try:
-        beside.write_bytes(after.encode())
-        beside.chmod(target.stat().st_mode & 0o777)
-        beside.replace(target)
+        write_whole(path, after.encode())
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise RuleError(str(path), None, f"cannot be written: {error.strerror}") from error

@@ -50,6 +50,19 @@ def _rule_files(folder: Path) -> list[Path]:
         raise RuleError(str(folder), None, f"the rules folder cannot be read: {error.strerror}") from error
 
 
+def rule_file_of(folder: Path, rules: RuleSet, vendor: str) -> Path:
+    """The vendor's own file. Raises RuleError if it has none by its name."""
+    for name in (f"{vendor}.yaml", f"{vendor}.yml"):
+        if name in rules.files:
+            return folder / name
+    raise RuleError(str(folder), None, f"there is no file {vendor}.yaml to be changed")
+
+
+def rules_with(folder: Path, file: Path, text: str) -> RuleSet:
+    """The rules of the folder as they would be with this text in `file`. Raises RuleError."""
+    return parse_rule_files({**read_texts(folder), file.name: text}, VENDOR_DIALECTS)
+
+
 def read_texts(folder: Path) -> dict[str, str]:
     """The rule files by name, unparsed. Raises RuleError for what cannot be read as text."""
     texts = {}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from proxy.learning.asking import MAX_REFUSAL_BYTES
 from proxy.learning.catalogue import BAIT
 from proxy.learning.plan import SPARE
 from proxy.learning.probing import BURST_AT_ONCE, ENOUGH_LIMITS
@@ -65,6 +66,8 @@ async def test_a_new_vendor_is_learned_and_a_second_probe_changes_nothing(
     assert first["proposal"]["diff"] == written["proposal"]["diff"]
     assert (written["written"], written["wrong"]) == (True, 0)
     assert (again["written"], again["proposal"]["diff"], again["recordings"]["new"]) == (False, "", [])
+    places = [{one["recording"] for one in each["outcomes"]} for each in (first, written, again)]
+    assert places[0] == places[1] == places[2]
     told = {(one["probe"], one["error_class"], one["code"]) for one in again["outcomes"] if one["rule"]}
     assert {
         ("unknown-model", "model_unavailable", "model_not_found"),
@@ -231,6 +234,18 @@ async def test_nothing_is_learned_where_nothing_works(
     assert not (tmp_path / "recordings").exists()
 
 
+async def test_a_plan_needs_no_key_and_is_the_same_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A variable that is not set makes no probe of the keys go missing."""
+    plans: list[object] = []
+    for key in (KEY, "${A_KEY_THAT_NOBODY_HAS_SET}"):
+        folder = tmp_path / str(len(plans))
+        folder.mkdir()
+        config = write_project(folder, "http://127.0.0.1:1/v1", key=key)
+        assert await probe(config, "--plan", "--json", yes=False) == 0
+        plans.append(report(capsys)["plan"])
+    assert plans[0] == plans[1]
+
+
 async def test_a_vendor_that_is_not_there_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the reason, and no recording."""
     assert await probe(write_project(tmp_path, f"http://127.0.0.1:{find_refusing_port()}/v1")) == 2
@@ -372,6 +387,32 @@ async def test_a_live_vendor_is_captured_and_what_it_compressed_is_readable(tmp_
     assert json.loads(recording.body)["choices"][0]["message"]["content"] == f"سلام {'*' * len(KEY)}"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+async def test_of_a_refusal_no_more_is_kept_than_anybody_reads(tmp_path: Path, packed: bool) -> None:
+    """A page of 4 MB, also one that is small on the line: it still means what its beginning says."""
+    page = b"<html><title>" + "页面很长".encode() + b"</title>" + b"a" * (4 << 20)
+    body = gzip.compress(page) if packed else page
+    headers = {"content-type": "text/html", **({"content-encoding": "gzip"} if packed else {})}
+    async with probed_vendor({"unknown-model": Said(500, body, headers)}) as vendor:
+        await probe(write_project(tmp_path, vendor.base_url), "--only", "unknown-model")
+    recording = await recorded(tmp_path / "recordings" / "acme" / "probes" / "probe-unknown-model-1.jsonl")
+    assert recording.body == page[:MAX_REFUSAL_BYTES]
+
+
+async def test_recordings_that_cannot_be_written_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with the reason; no rule rests on them."""
+    async with probed_vendor() as vendor:
+        config = write_project(tmp_path, vendor.base_url)
+        (tmp_path / "recordings").write_text("in the way")
+        assert await probe(config, "--only", "unknown-model", "--write", "--json") == 1
+    told = report(capsys)
+    assert [one["name"] for one in told["recordings"]["unwritten"]] == [
+        "probe-plain-1", "probe-unknown-model-1", "probe-unknown-model-2", "probe-unknown-model-3"
+    ]  # fmt: skip
+    assert {one["reason"] for one in told["recordings"]["unwritten"]} == {"cannot be written: Not a directory"}
+    assert (tmp_path / "rules" / "acme.yaml").read_text() == THREE_LINES
+
+
 # ---- drift -----------------------------------------------------------------------------------------------------------
 
 
@@ -382,6 +423,7 @@ async def test_watching_tells_what_moved_and_writes_nothing(tmp_path: Path, caps
         config = write_project(tmp_path, vendor.base_url)
         assert await probe(config, "--watch") == 2
         assert "holds no probe of this vendor yet" in capsys.readouterr().err
+        assert vendor.hits == []
         await probe(config, "--write")
         before = files(tmp_path)
         capsys.readouterr()
@@ -398,6 +440,21 @@ async def test_watching_tells_what_moved_and_writes_nothing(tmp_path: Path, caps
     assert told["unknown-model 1", "verdict"][0].startswith("model_unavailable model_not_found (acme.")
     assert told["unknown-model 1", "verdict"][1].startswith("rate_limited")
     assert ("too-long 1", "shape") in told
+
+
+async def test_a_broken_recording_is_told_before_anything_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A vendor is not asked 37 questions in vain."""
+    broken = tmp_path / "recordings" / "acme" / "probes" / "probe-plain-1.jsonl"
+    broken.parent.mkdir(parents=True)
+    broken.write_text('{"recording": 0}\n')
+    async with probed_vendor() as vendor:
+        config = write_project(tmp_path, vendor.base_url)
+        for words in (["--watch"], []):
+            assert await probe(config, *words) == 2
+            assert f"{broken}:1: the first line is not a head" in capsys.readouterr().err
+    assert vendor.hits == []
 
 
 async def test_an_answer_that_changed_is_learned_beside_the_old_one(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Error answers, known and unseen, and seeded mutations of them that keep their meaning.
 
-In: recordings under `recordings/*/errors/` and `tests/contract/data/unseen_errors.yaml`. Out: `ErrorRow`s, and per
-mutation the row as another server would have written it: other ids, other nesting, a relay in between. What changes the
-meaning is no mutation here: another status (it may be all that is said), a dropped code where the message says nothing,
-another vendor's rules (the same words mean another thing there). No client prints the 200 of an error as its status.
+In: recordings under `recordings/*/errors/`, and `unseen_errors.yaml` and `examined_errors.yaml` under
+`tests/contract/data/`. Out: `ErrorRow`s, and per mutation the row as another server would have written it: other ids,
+other nesting, a relay in between. What changes the meaning is no mutation here: another status (it may be all that is
+said), a dropped code where the message says nothing, another vendor's rules (the same words mean another thing there).
+No client prints the 200 of an error as its status.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from proxy.stores.recordings import Read, Recording, find_recordings
 
 ROOT = Path(__file__).resolve().parents[2]
 UNSEEN = ROOT / "tests/contract/data/unseen_errors.yaml"
+EXAMINED = ROOT / "tests/contract/data/examined_errors.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,16 @@ def _asked(vendor: str, streamed: bool, dialect: str) -> Recording:
 
 def unseen_rows() -> list[ErrorRow]:
     """The rows that no rule was written from."""
-    listed = yaml.safe_load(UNSEEN.read_text(encoding="utf-8"))
-    return [_unseen(row) for row in listed]
+    return _listed(UNSEEN)
+
+
+def examined_rows() -> list[ErrorRow]:
+    """The rows of one who examined the rules without having seen them."""
+    return _listed(EXAMINED)
+
+
+def _listed(path: Path) -> list[ErrorRow]:
+    return [_unseen(row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
 
 
 def _unseen(row: Mapping[str, object]) -> ErrorRow:

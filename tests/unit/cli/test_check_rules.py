@@ -244,6 +244,20 @@ def test_a_rule_that_nothing_reaches_or_that_is_shadowed_is_a_fault(project: Pat
     assert [fault["rule"] for fault in report["shadowed"]] == ["acme.late"]
 
 
+@pytest.mark.clause("R4")
+def test_a_shared_file_that_no_vendor_uses_is_a_fault(project: Path) -> None:
+    """Its rules are valid and decide nothing, with or without recordings; a `use:` mends it."""
+    shared = (
+        RULE.split("\n", 1)[1].replace("acme.rate", "shared.rate").replace("429", "420").replace("acme/errors", "x")
+    )
+    (project / "rules" / "_shared.yaml").write_text(shared)
+    result = called("--rules", project / "rules")
+    assert result.return_value == 1
+    assert "shared.rate (_shared.yaml:2) stands in a shared file that no vendor's `use:` names" in result.output
+    edit(project, "rules:\n", "use: [_shared]\nrules:\n")
+    assert "stands in a shared file" not in called("--rules", project / "rules").output
+
+
 @pytest.mark.clause("R1")
 def test_a_rule_without_evidence_is_a_fault(project: Path) -> None:
     """Though it decides, nobody has seen that it should."""
@@ -264,6 +278,20 @@ def test_a_broken_lock_exits_2_and_can_be_made_anew(project: Path, capsys: pytes
     assert told.count("\n") == 1
     accepted(project)
     assert lock.read_text() == LOCKED
+
+
+@pytest.mark.clause("R4")
+def test_a_lock_made_anew_holds_all_that_the_broken_one_named(tmp_path: Path) -> None:
+    """A copy of the rules without recordings: those that no rule names are replayed because the lock names them, also
+    where a merge has left it with conflicts and carriage returns."""
+    rules = shutil.copytree(ROOT / "rules", tmp_path / "rules")
+    lock = rules / "verdicts.lock"
+    whole = lock.read_text()
+    first, remark, *rest = whole.split("\n")
+    lock.write_text("\r\n".join(["<<<<<<< ours", first, remark, *rest[:9], "=======", *rest[5:], ">>>>>>> theirs"]))
+
+    assert called("--rules", rules, "--accept").return_value == 0
+    assert lock.read_text() == whole
 
 
 @pytest.mark.clause("C3")

@@ -387,7 +387,7 @@ def test_without_secrets_a_vendors_key_may_be_missing_and_nothing_else(load: Loa
     file = tmp_path / "sluice.yaml"
     file.write_text(SMALLEST.replace('api_key: "${OPENAI_API_KEY}"', upstream))
     main = load_config(file, {}, secrets=False).upstreams["main"]
-    assert (main.api_key, main.credential, main.headers) == (None, "OPENAI_API_KEY", {"x-extra": "Bearer "})
+    assert (main.api_key, main.credential, main.headers) == (Secret(""), "OPENAI_API_KEY", {"x-extra": "Bearer "})
     with pytest.raises(ConfigError, match="EXTRA is not set"):
         load_config(file, {"OPENAI_API_KEY": KEY})
     file.write_text(SMALLEST.replace("api.openai.com", "${HOST}"))

@@ -339,6 +339,29 @@ def test_the_shipped_rules_are_not_touched(elsewhere: Path, capsys: pytest.Captu
     assert "there is no rules folder of your own: name one with --rules" in capsys.readouterr().err
 
 
+def test_evidence_stays_in_its_folder_whatever_a_file_of_the_inbox_says(project: Project) -> None:
+    """The name inside a file is only its word."""
+    project.keep(ALIKE)
+    (kept,) = project.kept()
+    head, body = kept.recording.path.read_text().splitlines()
+    told = {**json.loads(head), "name": "../../../../گریخته"}
+    kept.recording.path.write_text(f"{json.dumps(told)}\n{body}\n")
+    assert learn(project, "--accept").return_value == 0
+    (written,) = project.recordings.rglob("learned-*")
+    assert written == project.recordings / "acme" / "errors" / f"learned-{kept.recording.path.name}"
+    assert not list(project.folder.parent.rglob("*گریخته*"))
+
+
+def test_a_day_that_is_none_is_told_with_its_place(project: Project) -> None:
+    """Exit 2, as for any broken file."""
+    project.keep(ALIKE)
+    (kept,) = project.kept()
+    kept.recording.path.write_text(kept.recording.path.read_text().replace('"at": "2026-11-30"', '"at": "دیروز"'))
+    result = learn(project, "--accept")
+    assert isinstance(result.exception, SluiceError)
+    assert str(result.exception) == f"{kept.recording.path}:1: at: 'دیروز' is no day; write it as 2026-11-30"
+
+
 def test_a_broken_file_in_the_inbox_is_told_with_its_place(project: Project) -> None:
     """Exit 2, before anything is done."""
     project.keep(ALIKE)

@@ -116,6 +116,15 @@ def test_what_strangers_share_is_left_alone_where_something_else_will_do() -> No
     ]
 
 
+def test_a_number_makes_no_mark_of_the_words_before_it() -> None:
+    """Two wordings of one refusal are one group, though each counts something."""
+    one, other = (
+        nameless(answer(429, {"error": words}, RATE))
+        for words in ("The teapot pours slowly today, 5 left", "The teapot pours slowly, 7 left")
+    )
+    assert group_alike(shipped_corpus(), [one, other]) == [[one, other]]
+
+
 def test_an_answer_in_a_stream_keeps_its_mark() -> None:
     """The phase is no mark."""
     head = answer(200, {"error": {"code": "ZX-1", "message": "آرام باش"}}, AUTH)

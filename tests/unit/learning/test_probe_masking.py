@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -66,6 +67,42 @@ def test_parts_of_keys_and_whose_they_are_go_too(said: str, shown: str) -> None:
 def test_ordinary_words_stay(said: str) -> None:
     """A recording is evidence."""
     assert mask(said.encode(), (KEY,)).decode() == said
+
+
+@pytest.mark.parametrize("secret", [KEY, "کلید-محرمانه-9", "correct-horse/battery+staple"])
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda raw: "".join(f"\\u00{byte:02x}" for byte in raw),
+        lambda raw: "".join(f"\\\\u00{byte:02X}" for byte in raw),
+        lambda raw: "".join(f"%{byte:02x}" for byte in raw),
+        lambda raw: "".join(f"&#{byte};" for byte in raw),
+        lambda raw: "".join(f"&#x{byte:x};" for byte in raw),
+        lambda raw: raw.decode().replace("/", "\\/").replace("-", "\\u002d"),
+        lambda raw: raw.hex().upper(),
+        lambda raw: raw.decode()[::-1],
+        lambda raw: raw.decode().upper(),
+        *(
+            lambda raw, before=before, encode=encode: encode(b"u" * before + raw + b":x").decode()
+            for before in range(4)
+            for encode in (base64.b64encode, base64.urlsafe_b64encode)
+        ),
+    ],
+)
+def test_a_secret_is_found_in_disguise(secret: str, disguise: Callable[[bytes], str]) -> None:
+    """A vendor may write it back in any letters; what stands around it and what base64 shares with that is left."""
+    said = disguise(secret.encode())
+    shown = mask(f'{{"پیام": "«{said}» 不对"}}'.encode(), (secret,)).decode()
+    left = shown.partition("«")[2].partition("»")[0]
+    assert len(left.replace("*", "")) <= 10
+    assert "*" * (len(said) - 10) in left
+    assert shown.startswith('{"پیام": "«') and shown.endswith('» 不对"}')
+
+
+def test_escapes_of_other_letters_stay() -> None:
+    """Models write them all the time."""
+    said = rb'{"text": "\u0633\u0644\u0627\u0645 100% &#128512; a\/b %d %41"}'
+    assert mask(said, (KEY,)) == said
 
 
 def test_a_key_of_words_is_not_hunted_in_parts() -> None:

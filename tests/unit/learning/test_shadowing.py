@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.learning.shadowing import find_shadowed
+from proxy.learning.shadowing import _parts, find_shadowed
 from proxy.semantics.ruleset import RuleSet, parse_rule_files
 
 pytestmark = pytest.mark.clause("R4")
@@ -74,6 +74,12 @@ def test_a_narrower_condition_behind_a_wider_one_is_shadowed(earlier: str, later
         ("{match: {$message: '\\bquota\\b'}}", "{match: {$message: 'quota'}}"),
         ("{match: {$message: 'quota(?! left)'}}", "{match: {$message: 'quota'}}"),
         ("{match: {$message: '(?-i:quota)'}}", "{match: {$message: 'quota'}}"),
+        ("{match: {$message: 'b20'}}", "{match: {$message: '\\u6b20\\u8d39'}}"),
+        ("{match: {$message: '41'}}", "{match: {$message: '\\x41'}}"),
+        ("{match: {$message: 'letter'}}", "{match: {$message: '\\N{DEVANAGARI LETTER KA}'}}"),
+        ("{match: {$message: '12'}}", "{match: {$message: '\\012'}}"),
+        ("{match: {$message: '(?#see (1)quota'}}", "{match: {$message: 'quota(?#or (2)'}}"),
+        ('{match: {$message: "\\\\s|b"}}', '{match: {$message: "(?x:a # )\\n | b )"}}'),
         ("{match: {$message: 'quota'}}", "{match: {$message: 'quota|balance'}}"),
         ("{match: {$message: 'quota'}}", "{match: {$message: '(quota)?.*busy'}}"),
         ("{match: {$message: 'quotas'}}", "{match: {$message: 'quotas?'}}"),
@@ -108,3 +114,13 @@ def test_a_shared_rule_is_shadowed_only_where_it_is_so_for_every_vendor(
     files = {"acme.yaml": acme, "beta.yaml": beta, "_shared.yaml": SHARED, "_default.yaml": DEFAULT}
 
     assert shadows(parse_rule_files(files)) == found
+
+
+def test_a_long_file_is_compared_rule_by_rule() -> None:
+    """Each expression is taken apart once: of 400 rules the last, shadowed by the first, is found."""
+    rules = "".join(a_rule(f"acme.r{i}", f"{{match: {{$message: 'अर्थ{i}x|कोड {i}y'}}}}") for i in range(400))
+    text = "vendor: acme\nrules:\n" + rules + a_rule("acme.last", "{match: {$message: 'कोड 0y!'}}")
+    _parts.cache_clear()
+
+    assert shadows(parse_rule_files({"acme.yaml": text, "_default.yaml": DEFAULT})) == [("acme.last", "acme.r0")]
+    assert _parts.cache_info().misses == 401

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from proxy.learning.values import WayChange
-from proxy.learning.ways import Ways, findings, same_ways, way_changes
+from proxy.learning.ways import Ways, findings, moved_ways, way_changes
 from proxy.metering.tokens import load_counter
 from proxy.semantics.paths import parse_path
 from proxy.semantics.rule import StreamWays, UsageWays, VendorProfile
@@ -287,18 +287,18 @@ def answer(
 )
 def test_what_moved_is_named(before: Recording, after: Recording, moved: str) -> None:
     """One line for each finding that is another now, and none when all is as it was."""
-    (line,) = same_ways(ways_of(before), ways_of(after))
-    assert line.startswith(moved)
-    assert same_ways(ways_of(before), ways_of(before)) == ()
+    (one,) = moved_ways(ways_of(before), ways_of(after))
+    assert f"{one.what}: {one.before} -> {one.now}".startswith(moved)
+    assert moved_ways(ways_of(before), ways_of(before)) == ()
 
 
 @pytest.mark.clause("R1")
 def test_what_one_of_the_two_does_not_show_is_no_drift() -> None:
     """A cut answer after a whole one, other counts, other cuts."""
     whole, cut = ways_of(answer()), ways_of(exchange([delta("نیم")], end="abort"))
-    assert same_ways(whole, cut) == ()
-    assert same_ways(cut, whole) == ()
-    assert same_ways(whole, ways_of(answer(pieces=PIECES[:4], figures=usage(6, 9)))) == ()
+    assert moved_ways(whole, cut) == ()
+    assert moved_ways(cut, whole) == ()
+    assert moved_ways(whole, ways_of(answer(pieces=PIECES[:4], figures=usage(6, 9)))) == ()
 
 
 @pytest.mark.clause("R1")

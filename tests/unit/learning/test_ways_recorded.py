@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.dialects.registry import CHAT_DIALECTS
-from proxy.learning.ways import Ways, describe, findings, same_ways, way_changes
+from proxy.learning.ways import Ways, describe, findings, moved_ways, way_changes
 from proxy.stores.recordings import Recording, load_recording
 from tests.support.cuts import cuts_of
 from tests.support.exchanges import exchange, recut
@@ -195,7 +195,7 @@ def test_every_recording_can_be_looked_at(key: str) -> None:
     ways = ways_of(recording)
     assert json.loads(json.dumps(asdict(ways)))["vendor"] == recording.vendor
     assert all(line and "\n" not in line for line in describe(ways))
-    assert same_ways(ways, ways) == ()
+    assert moved_ways(ways, ways) == ()
     assert way_changes(shipped_rules().profile(recording.vendor), ways) == []
 
 
@@ -234,5 +234,5 @@ def test_any_bytes_can_be_looked_at(body: bytes, dialect: str, data: st.DataObje
     recording = replace(recut(exchange([]), [body]), dialect=dialect)
     ways = ways_of(recording)
     assert all("\n" not in line for line in describe(ways))
-    assert same_ways(ways, ways) == ()
+    assert moved_ways(ways, ways) == ()
     assert _without_reads(ways_of(recut(recording, data.draw(cuts_of(body))))) == _without_reads(ways)

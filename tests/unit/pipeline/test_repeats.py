@@ -203,3 +203,12 @@ def test_another_dialect_of_the_vendor_keeps_its_own_ways() -> None:
     reads = [ROLE, say("ha"), say("ha"), STOP, END]
     transcript = run(reads, STREAM, profile=profile_with(CUMULATIVE, dialect="anthropic"), dialect="openai")
     assert text_of(transcript) == "haha"
+
+
+def test_increments_behind_a_doubted_finish_are_no_repetitions() -> None:
+    """A vendor that says its finish too early goes on in increments, however often they come."""
+    reads = [ROLE, say("می‌خواهم " * 40), chunk({}, "stop"), *([say("ها ")] * 500), chunk({}, "length"), END]
+    transcript = played(FINAL + "\nuntrusted_finishes: [stop]", reads)
+
+    assert text_of(transcript) == "می‌خواهم " * 40 + "ها " * 500
+    assert not noted(transcript)

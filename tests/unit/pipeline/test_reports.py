@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -110,3 +111,11 @@ def test_usage_that_never_comes_is_not_waited_for() -> None:
     for pipeline in (waits, knows):
         pipeline.feed(ROLE + say("x") + STOP + END, 0.0)
     assert (waits.over, knows.over) == (False, True)
+
+
+@pytest.mark.parametrize("ascii_only", [False, True], ids=["as it is", "escaped"])
+def test_the_name_of_a_place_may_be_in_any_script(ascii_only: bool) -> None:
+    """JSON may write a name in escapes; it is the same place."""
+    payload = json.dumps({**HEAD, "choices": [], "用量": REPORT}, ensure_ascii=ascii_only).encode()
+    reads = [ROLE, say("你好"), STOP, b"data: " + payload + b"\n\n", END]
+    assert usages("usage: {at: 用量}", reads) == (REPORT, REPORT)

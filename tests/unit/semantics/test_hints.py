@@ -22,6 +22,18 @@ DAY = 86400.0
     [
         ({"retry-after": "20"}, 20.0),
         ({"retry-after": " 1.5 "}, 1.5),
+        ({"x-ms-retry-after-ms": "2500"}, 2.5),
+        ({"x-rate-limit-reset": "30"}, 30.0),
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "2026-11-30T00:00:30Z",
+                "anthropic-ratelimit-requests-remaining": "9",
+                "anthropic-ratelimit-requests-reset": "2026-11-30T00:01:00Z",
+            },
+            30.0,
+        ),
+        ({"anthropic-ratelimit-unified-7d-reset": "1796500000"}, None),
         ({"retry-after": "Mon, 30 Nov 2026 00:01:30 GMT"}, 90.0),
         ({"retry-after": "Sun, 29 Nov 2026 00:00:00 GMT"}, None),
         ({"retry-after": "soon"}, None),
@@ -68,6 +80,9 @@ def test_headers(headers: dict[str, str], seconds: float | None) -> None:
     [
         ("Rate limit reached. Please try again in 20s.", 20.0),
         ("Please try again in 800ms.", 0.8),
+        ("Quota will be replenished in 2.10:00:00.", 2 * DAY + 36000.0),
+        ("Please try again in 20 ſecondſ, or in a mınute.", 20.0),
+        ("Your access returns on ſep 1, 2027.", 275 * DAY),
         ("Please try again in 11m31s.", 691.0),
         ("Try again in 5 seconds. Passed model=m-test.", 5.0),
         ("Please retry after 26 seconds.", 26.0),

@@ -260,7 +260,7 @@ def test_of_many_faults_the_first_is_told() -> None:
         ({"_default.yaml": "- a list\n"}, "_default.yaml:1: must be a mapping"),
         ({"_default.yaml": DEFAULT, "_x.yaml": "vendor: x\n"}, "_x.yaml:1: vendor: a shared file"),
         ({"_default.yaml": DEFAULT, "x.yaml": "vendor: x\nrules: [{seen: 2026-13-99}]\n"}, "x.yaml:2: '2026-13-99' "),
-        ({"_default.yaml": DEFAULT, "x.yaml": "vendor: \x00\n"}, "x.yaml: is not YAML: "),
+        ({"_default.yaml": DEFAULT, "x.yaml": "vendor: \x00\n"}, "x.yaml:1: is not YAML: the character U+0000 "),
         ({"_default.yaml": DEFAULT, "x.yaml": "vendor: " + "[" * 5000}, "x.yaml"),
     ],
 )

@@ -138,3 +138,19 @@ def test_reading_leaves_out_what_goes_meanwhile_and_refuses_what_is_broken(
     with pytest.raises(RecordingError, match=r"jsonl:1: is not JSON"):
         read_inbox(tmp_path)
     assert times_seen(tmp_path / "none.jsonl") == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "long"])
+def test_what_the_proxy_did_not_write_is_refused_unread(tmp_path: Path, kind: str) -> None:
+    """A pipe would be waited for, for ever."""
+    keep(tmp_path, ["a"])
+    path = tmp_path / "openai" / "غریبه.jsonl"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.write_bytes(b" " * (1024 * 1024 + 1))
+    with pytest.raises(RecordingError, match=r"غریبه\.jsonl: is none that the proxy wrote"):
+        read_inbox(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -193,3 +194,18 @@ def test_shipped_recordings_have_names_of_their_own() -> None:
     assert len(keys) == len(set(keys))
     streams = [each for each in SHIPPED if "/" not in each.name]
     assert len(streams) >= 26, "the streams, beside the error answers under errors/"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk leaves what was there, and nothing beside it."""
+    recording = load_recording(write(tmp_path / "a.jsonl", HEAD, {"t": 0.1, "text": "سلام"}))
+    before = recording.path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("proxy.stores.whole_file.os.fsync", full)
+    with pytest.raises(RecordingError, match=r"a\.jsonl: cannot be written: No space left on device"):
+        dump_recording(replace(recording, odd="另一个"), recording.path)
+    assert recording.path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [recording.path]

@@ -206,3 +206,33 @@ def test_a_file_that_is_wrong_as_a_whole_is_told(
     """Another encoding, nothing in it, another vendor's name, the shared files."""
     (folder / name).write_bytes(data)
     assert told_by_the_command(folder, capsys).startswith(f"sluice: {folder}/{told}")
+
+
+_LEVELS = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 12))
+
+
+@pytest.mark.clause("R2", "C3")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"vendor: acme\nl0: &l0 [हा, ha]\n{_LEVELS}\n", ":8: holds more than 1000000 values, aliases written out"),
+        ("vendor: &a [*a]\n", ":1: holds itself"),
+        ("vendor: acme\nrules: " + "[" * 200 + "]" * 200, ":2: stands more than 100 brackets or indents deep"),
+        ("vendor: " + "[" * 9000, ":1: is not YAML"),
+        ("vendor: acme\nuse: [a\0b]\n", ":2: is not YAML: the character U+0000 must not stand here"),
+        ("vendor: acme\nuse: !!timestamp fardā\n", ":2: 'fardā' cannot be read as a timestamp"),
+        ("vendor: acme\nend_mark_trusted: !!bool 也许\n", ":2: '也许' cannot be read as a bool"),
+        ("vendor: acme\nheartbeats: ['a{99999999999999}']\n", ":2: heartbeats: bad regular expression"),
+        (f"vendor: acme\nheartbeats: ['{'(' * 5000}{')' * 5000}']\n", ":2: heartbeats: bad regular expression"),
+        (f"vendor: acme\nend_mark: {'x' * 5000}\n", f":2: end_mark: '{'x' * 79}… is not known"),
+    ],
+    ids=["bomb", "itself", "deep", "deeper", "NUL", "timestamp", "bool", "repeat", "groups", "long"],
+)
+def test_a_file_made_to_break_the_reader_is_one_short_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    """Aliases that multiply, nesting, scalars that their tag does not fit: never a traceback, always a place."""
+    (folder / "acme.yaml").write_text(text, encoding="utf-8")
+    line = told_by_the_command(folder, capsys)
+    assert line.startswith(f"sluice: {folder}/acme.yaml{told}")
+    assert len(line) < 400 + len(str(folder)) and line.count("\n") == 1
