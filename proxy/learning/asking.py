@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from proxy.learning.masking import headers_of, mask, masked_reads
 from proxy.learning.probes import Ask, Encoded, Key, Probe, Until, encode
 from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics.rule import VendorProfile
-from proxy.stores.recordings import End, Read, Recording
+from proxy.stores.recordings import SIMULATED_HEADER, End, Read, Recording
 from proxy.upstream.attempts import Upstream, address, timeouts_of
 from proxy.upstream.ids import new_id
 from proxy.upstream.session import Exchange, Session, Stopped, Timeouts
@@ -37,9 +37,10 @@ MAX_REFUSAL_BYTES: Final = 64 << 10
 MAX_TOTAL_S: Final = 180.0
 #: Too short for any head; long enough to have sent the request on a fast line.
 TOO_SHORT_S: Final = 0.001
-SIMULATED_HEADER: Final = "x-sluice-simulated"
 #: The recorded request holds so much of a text: an over-long prompt says nothing by its length.
 _TOLD_CHARS: Final = 1000
+# Of a compressed read, looked at at once.
+_SLICE: Final = 256
 
 Account = Callable[[str | None], Upstream]
 
@@ -164,7 +165,7 @@ class Asker:
         subject = self._subject
         secrets = (*subject.secrets, *((ask.wrong_key,) if ask.wrong_key else ()))
         coding = exchange.headers.get("content-encoding", "")
-        reads = _bounded(_inflated(reading.reads, coding), _limit_of(exchange.status))
+        reads = _inflated(reading.reads, coding, _limit_of(exchange.status))
         name = name_of(probe.name, number)
         return Recording(
             path=Path(f"{name}.jsonl"),
@@ -259,30 +260,24 @@ def _limit_of(status: int) -> int:
     return MAX_BYTES if 200 <= status < 300 else MAX_REFUSAL_BYTES
 
 
-def _inflated(reads: Iterable[Read], coding: str) -> Iterator[Read]:
-    """A vendor may compress what it was asked not to: the recording is of what was meant."""
-    coding = coding.strip().lower()
-    if not coding or coding == "identity":
-        yield from reads
-        return
+def _inflated(reads: Iterable[Read], coding: str, limit: int) -> list[Read]:
+    """`limit` bytes of the reads at most. A vendor may compress what it was asked not to: the recording is of what was
+    meant, or of as much as came out before it swelled beyond all bounds."""
     inflater = Inflater(coding)
-    for read in reads:
-        try:
-            if data := b"".join(inflater.feed(read.data)):
-                yield Read(read.t, data)
-        except LimitExceeded:
-            return
-
-
-def _bounded(reads: Iterable[Read], limit: int) -> list[Read]:
-    """No more than `limit` bytes of them."""
     made: list[Read] = []
     for read in reads:
-        if data := read.data[:limit]:
-            made.append(replace(read, data=data))
-        limit -= len(data)
-        if limit <= 0:
-            break
+        data = bytearray()
+        try:
+            # In slices that cannot swell much, so that a bomb is seen before it goes off.
+            for start in range(0, len(read.data), _SLICE):
+                data += b"".join(inflater.feed(read.data[start : start + _SLICE]))
+                if len(data) >= limit:
+                    return [*made, replace(read, data=bytes(data[:limit]))]
+        except LimitExceeded:
+            return [*made, replace(read, data=bytes(data))] if data else made
+        if data:
+            made.append(replace(read, data=bytes(data)))
+            limit -= len(data)
     return made
 
 

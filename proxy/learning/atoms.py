@@ -18,9 +18,9 @@ import orjson
 from proxy.canon.verdict import ErrorClass
 from proxy.learning.words import SPACELESS, STOPWORDS, WordStats, code_parts, pieces_of, without_asked
 from proxy.semantics.classifier import Seen
+from proxy.semantics.kinds import as_text
 from proxy.semantics.paths import JsonPath, parse_path
 from proxy.semantics.rule import Condition
-from proxy.semantics.rulefile import as_text
 from proxy.semantics.sameness import TELLING_HEADER
 
 _MAX_PHRASE: Final = 5

@@ -16,9 +16,10 @@ from re import Match
 from proxy.canon.verdict import ErrorClass, Observation, Verdict
 from proxy.semantics.envelope import MAX_TEXT, Said, read_envelope
 from proxy.semantics.hints import parse_wait, wait_from_fields, wait_from_headers, wait_from_message
+from proxy.semantics.kinds import as_text
 from proxy.semantics.paths import JsonPath
 from proxy.semantics.rule import Condition, Outcome, Rule, VendorProfile
-from proxy.semantics.rulefile import CALLER_STATUSES, as_text
+from proxy.semantics.rule_models import CALLER_STATUSES
 from proxy.semantics.scrub import scrub
 from proxy.semantics.sieve import Texts
 from proxy.semantics.verdicts import STATUS

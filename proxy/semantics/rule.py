@@ -145,8 +145,8 @@ class VendorProfile:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Every vendor's profile. `version` is a hash of the texts: equal texts, equal set. `unused` are the rules of shared
-    files that no vendor takes in."""
+    """Every vendor's profile. `version` is a hash of the texts: equal texts, equal set. `unused` are the rules of
+    shared files that no vendor takes in."""
 
     vendors: Mapping[str, VendorProfile]
     version: str

@@ -30,13 +30,12 @@ from proxy.semantics.scrub import scrub
 from proxy.stores.inbox_body import clean_body
 from proxy.stores.inbox_folder import LIMIT_BYTES, LIMIT_FILES, make_room, see_again
 from proxy.stores.logs import Strike
-from proxy.stores.recordings import Obtained, Read, Recording, dump_recording
+from proxy.stores.recordings import SIMULATED_HEADER, Obtained, Read, Recording, dump_recording
 
 log = structlog.get_logger(__name__)
 
 MAX_BODY: Final = 16 * 1024
 ODD: Final = "no rule knows this answer"
-SIMULATED: Final = "x-sluice-simulated"
 # So much of an answer is looked at, and so many answers wait for the thread.
 _MAX_SEEN: Final = 64 * 1024
 _MAX_WAITING: Final = 64
@@ -102,7 +101,7 @@ class Inbox:
         # Twice: what cleaning cuts must not hide half of a key, and what it decodes may show one.
         body = self._strike.clean(clean_body(self._strike.clean(seen.body), MAX_BODY))
         body = _as_event(seen, body) if seen.phase in (Phase.FIRST, Phase.MID) else body
-        obtained: Obtained = "simulated" if SIMULATED in seen.headers else "captured"
+        obtained: Obtained = "simulated" if SIMULATED_HEADER in seen.headers else "captured"
         vendor = re.sub(r"[^\w.-]", "_", seen.vendor)
         headers = tuple(self._headers(seen))
         same = fingerprint(seen.vendor, seen.status, seen.phase, body, headers)

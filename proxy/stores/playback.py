@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol, cast
 
-from proxy.stores.recordings import Recording
+from proxy.stores.recordings import SIMULATED_HEADER, Recording
 
 #: The longest request head (nginx and Node allow 32 and 16 KiB), and the longest body or chunk of one; a request beyond
 #: them is not answered.
@@ -199,7 +199,7 @@ def encode_head(recording: Recording, chunked: bool) -> bytes:
         reason = "Vendor"  # 498, 520, 529, 598: real, and registered nowhere
     lines = [f"HTTP/1.1 {recording.status} {reason}"]
     lines += [f"{name}: {value}" for name, value in recording.headers if name not in _HOP_HEADERS]
-    lines += ["x-sluice-simulated: true", f"x-sluice-recording: {recording.key}"]
+    lines += [f"{SIMULATED_HEADER}: true", f"x-sluice-recording: {recording.key}"]
     lines += ["transfer-encoding: chunked"] if chunked else []
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 

@@ -27,6 +27,8 @@ End = Literal["close", "reset", "abort", "hang"]
 _T = TypeVar("_T")
 
 FORMAT_VERSION: Final = 1
+#: What an answer bears that no vendor gave; its recording is `simulated`.
+SIMULATED_HEADER: Final = "x-sluice-simulated"
 _REQUIRED: Final = ("vendor", "name", "obtained", "odd", "request", "response", "end")
 _KNOWN: Final = frozenset({"recording", "basis", "at", "end_at", "expect", "dialect", *_REQUIRED})
 _SECRET_HEADERS: Final = frozenset(

@@ -15,7 +15,7 @@ import yaml
 from proxy.__main__ import run
 from proxy.canon.verdict import ErrorClass, Observation, Phase
 from proxy.learning.verdict_lock import parse_lock
-from proxy.semantics import rulefile
+from proxy.semantics import rule_models
 from proxy.semantics.classifier import classify
 from proxy.semantics.kinds import Strict
 from proxy.semantics.paths import SAID, parse_path
@@ -114,7 +114,7 @@ def test_every_condition_of_the_page_is_tried() -> None:
     """And the page has every condition that there is."""
     shown = first_cells("Conditions")
     assert sorted(shown) == sorted(ANSWERS)
-    assert {condition.split(":")[0] for condition in shown} == set(keys_of(rulefile._When))
+    assert {condition.split(":")[0] for condition in shown} == set(keys_of(rule_models.WhenModel))
 
 
 @pytest.mark.clause("R1")
@@ -152,8 +152,9 @@ def keys_of(model: type[Strict]) -> list[str]:
 def test_every_key_of_the_language_is_on_the_page() -> None:
     """None is left for an operator to find in the source."""
     code = " ".join(re.findall(r"`([^`\n]+)`", PAGE)) + " ".join(blocks("yaml"))
-    models: list[type[Strict]] = [rulefile._File, rulefile._Rule, rulefile._When, rulefile._Then, rulefile._Fallback]
-    models += [rulefile._RetryAfter, rulefile._Usage, rulefile._Deadlines]
+    one = rule_models
+    models: list[type[Strict]] = [one.FileModel, one.RuleModel, one.WhenModel, one.ThenModel, one.FallbackModel]
+    models += [one.RetryAfterModel, one.UsageModel, one.DeadlinesModel]
     keys = [key for model in models for key in keys_of(model)]
     assert [key for key in keys if not re.search(rf"(?<!\w){key}\b", code)] == []
 
