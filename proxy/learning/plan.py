@@ -38,9 +38,9 @@ DEAR_PRICE: Final = Price(15.0, 75.0)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One probe in the plan. `requests` may be sent at most; `expected_*` tokens are what is paid if the vendor answers
-    what it should and refuses what it should, `most_*` if it answers everything at full length. `left_out`: asks that
-    this grammar cannot express, with the reason."""
+    """One probe in the plan. `requests` may be sent at most, of which one is healthy where refusals are asked for;
+    `expected_*` tokens are what is paid if the vendor answers what it should and refuses what it should, `most_*` if it
+    answers everything at full length. `left_out`: asks that this grammar cannot express, with the reason."""
 
     probe: Probe
     requests: int
@@ -67,13 +67,20 @@ class Plan:
 
     @property
     def most_cost(self) -> float:
-        """With the spare requests, each as dear as the plain answer: what a limit refuses is free."""
-        spare = sum(self.cost(item.most_input, item.most_output) for item in self.items[:1]) * SPARE
+        """With the spare requests and the healthy ones, each as dear as the plain answer: what a limit refuses is
+        free."""
+        healthy = SPARE + sum(is_doubted(item.probe) for item in self.items)
+        spare = sum(self.cost(item.most_input, item.most_output) for item in self.items[:1]) * healthy
         return spare + sum(self.cost(item.most_input, item.most_output) for item in self.items)
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         """In US dollars."""
         return (input_tokens * self.price.input + output_tokens * self.price.output) / _MILLION
+
+
+def is_doubted(probe: Probe) -> bool:
+    """Is a healthy request sent behind its refusals, to see that it was the mistake that was refused?"""
+    return probe.kind is Kind.REFUSAL and not probe.burst
 
 
 def parse_price(text: str) -> Price:
@@ -133,7 +140,7 @@ def _item(probe: Probe, dialect: VendorDialect, ways: Ways, counter: TokenCounte
     expected = sum(_expected(ask, counter) for ask in asks) * times
     return Item(
         replace(probe, asks=tuple(asks) * times),
-        len(asks) * times,
+        len(asks) * times + bool(asks and is_doubted(probe)),
         inputs if is_paid else 0,
         expected if is_paid else 0,
         inputs,

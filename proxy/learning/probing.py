@@ -17,7 +17,7 @@ from typing import Final
 from proxy.canon.ending import Ending, Stop
 from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.learning.asking import Asker, Heard, name_of
-from proxy.learning.plan import SPARE, Plan
+from proxy.learning.plan import SPARE, Plan, is_doubted
 from proxy.learning.probes import Ask, Kind, Probe, Until
 from proxy.learning.replaying import replay
 from proxy.pipeline.values import Facts
@@ -120,17 +120,30 @@ class Prober:
         if probe.burst:
             self._run.heard += await self._burst(probe)
             return
+        asked: list[Heard] = []
         for number, ask in enumerate(probe.asks, start=1):
             self._tell(f"{probe.name}: {ask.odd}")
             heard = await self._ask(probe, number, ask)
             if heard is None:
-                return
+                break
             if probe.name == "plain" and (reason := self._unhealthy(heard)) is not None:
                 self._run.stopped = reason  # and its answer proves nothing
                 return
-            self._run.heard.append(heard)
+            asked.append(heard)
             if probe.needs_refusal and not self._meaning(heard).refused:
-                return
+                break
+        is_news = is_doubted(probe) and any(self._is_news(one) for one in asked)
+        if is_news and self._run.stopped is None and not await self._works():
+            self._run.stopped = (
+                f"after {probe.name} a healthy request was refused too: what was said to it is not believed"
+            )
+            return
+        self._run.heard += asked
+
+    def _is_news(self, heard: Heard) -> bool:
+        """A refusal of which no rule knows that it is what was asked for: a rule would be made of it."""
+        told = self._meaning(heard)
+        return told.refused and not (told.mapped and told.error_class in (heard.probe.wanted, heard.probe.also))
 
     def _meaning(self, heard: Heard) -> Meaning:
         return meaning_of(self._profile, heard)

@@ -66,7 +66,11 @@ async def test_a_new_vendor_is_learned_and_a_second_probe_changes_nothing(
     assert first["proposal"]["diff"] == written["proposal"]["diff"]
     assert (written["written"], written["wrong"]) == (True, 0)
     assert (again["written"], again["proposal"]["diff"], again["recordings"]["new"]) == (False, "", [])
-    places = [{one["recording"] for one in each["outcomes"]} for each in (first, written, again)]
+    # Whether an answer had a head before we ended it depends on the moment.
+    places = [
+        {one["recording"] for one in each["outcomes"] if one["probe"] not in ("deadline", "hang-up")}
+        for each in (first, written, again)
+    ]
     assert places[0] == places[1] == places[2]
     told = {(one["probe"], one["error_class"], one["code"]) for one in again["outcomes"] if one["rule"]}
     assert {
@@ -151,7 +155,7 @@ async def test_only_and_skip_pick_probes(tmp_path: Path) -> None:
     async with probed_vendor() as vendor:
         config = write_project(tmp_path, vendor.base_url)
         assert await probe(config, "--only", "no-key,deadline", "--skip", "deadline") == 1
-        assert [cause_of(hit) for hit in vendor.hits] == [None, "no-key", "no-key", "no-key"]
+        assert [cause_of(hit) for hit in vendor.hits] == [None, "no-key", "no-key", "no-key", None]
         assert "stream" not in {json.loads(hit.body)["model"] for hit in vendor.hits}
 
 
@@ -270,6 +274,29 @@ async def test_a_limit_is_not_taken_for_the_answer(tmp_path: Path, capsys: pytes
     assert (len(limited), one["status"], one["vendor_code"]) == (1, 500, "M-40")
 
 
+async def test_a_vendor_that_refuses_everything_by_now_is_not_believed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It bans the account at the third mistake: no rule is made of the ban, and what was learned before is kept."""
+    ban = Said(403, {"error": {"message": "The gate is closed to you."}})
+    mistakes: list[str] = []
+
+    def decide(hit: Hit) -> Said | None:
+        if (cause := cause_of(hit)) is not None:
+            mistakes.append(cause)
+        return ban if mistakes.count("wrong-type") > 1 else None
+
+    async with probed_vendor() as vendor:
+        vendor.decide = decide
+        config = write_project(tmp_path, vendor.base_url)
+        assert await probe(config, "--only", "unknown-model,wrong-type", "--write") == 2
+    said = capsys.readouterr()
+    assert "after wrong-type a healthy request was refused too" in said.err
+    written = (tmp_path / "rules" / "acme.yaml").read_text()
+    assert "M-40" in written and "gate" not in written
+    assert not any("wrong-type" in name for name in files(tmp_path))
+
+
 async def test_limits_are_asked_about_so_often_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each limited ask costs two spare requests: one that is healthy, and the same again."""
     limit = Said(429, {"error": {"message": "Too many requests"}}, {"retry-after": "0"})
@@ -285,7 +312,7 @@ async def test_limits_are_asked_about_so_often_and_no_more(tmp_path: Path, capsy
         vendor.decide = decide
         names = "unknown-model,broken-json,missing-field,wrong-type"
         assert await probe(write_project(tmp_path, vendor.base_url), "--only", names) == 2
-        assert len(vendor.hits) == 1 + SPARE // 2 * 3 + 1
+        assert len(vendor.hits) == 1 + SPARE // 2 * 3 + 1 + 1  # and a healthy one behind the probe that was done
     assert f"limits answered more than {SPARE} requests" in capsys.readouterr().err
 
 
@@ -359,7 +386,7 @@ async def test_texts_for_moderation_are_sent_with_leave_alone(tmp_path: Path, ow
         config = write_project(tmp_path, vendor.base_url)
         words = ["--moderation-text", str(tmp_path / "bait.txt")] if own else []
         await probe(config, "--only", "moderation", "--allow-moderation", *words)
-        texts = [json.loads(hit.body)["messages"][0]["content"] for hit in vendor.hits[1:]]
+        texts = [json.loads(hit.body)["messages"][0]["content"] for hit in vendor.hits[1:-1]]
     own_text = "متنی که نباید بگذرد: kill"
     assert texts == ([own_text] * 2 if own else [text for text in BAIT for _ in range(2)])
 
@@ -513,7 +540,7 @@ async def test_a_key_in_a_header_is_made_wrong_there(tmp_path: Path) -> None:
         await probe(config, "--only", "no-key,wrong-key")
         causes = [cause_of(hit) for hit in vendor.hits]
         given = {hit.headers.get("authorization", "Bearer").split(" ")[0] for hit in vendor.hits}
-    assert causes == [None, *["no-key"] * 3, *["wrong-key"] * 3]
+    assert causes == [None, *["no-key"] * 3, None, *["wrong-key"] * 3, None]
     assert given == {"Bearer"}
 
 

@@ -20,12 +20,12 @@ def test_the_cost_is_tokens_times_price() -> None:
     probes = [probe for probe in catalogue(Allowed("m")) if probe.name in ("plain", "too-long")]
     plan = make_plan(probes, OPENAI, {}, load_counter(), Price(2, 8))
     plain, long = plan.items
-    assert (plain.requests, long.requests) == (1, 2)
+    assert (plain.requests, long.requests) == (1, 3)  # two, and a healthy one behind them
     assert long.most_input > 280_000
     assert (long.expected_input, long.expected_output) == (0, 0)
     assert plain.most_output == 400 > plain.expected_output > 10
     assert plan.expected_cost == (plain.expected_input * 2 + plain.expected_output * 8) / 1e6
-    most = (plain.most_input * 11 + long.most_input) * 2 + (400 * 11 + long.most_output) * 8
+    most = (plain.most_input * 12 + long.most_input) * 2 + (400 * 12 + long.most_output) * 8
     assert plan.most_cost == pytest.approx(most / 1e6)  # ten to spare, as dear as the plain one
     assert not plan.is_dear
 
