@@ -279,3 +279,5 @@ def _watch(job: _Job, shown: Shown, interval: float | None) -> int:
         if moved or interval is None:
             return 1 if moved else 0
         time.sleep(interval)
+        profile = load_rules(job.folder).profile(job.subject.profile.vendor)  # an edit counts from the next look on
+        job = replace(job, subject=replace(job.subject, profile=profile))

@@ -149,7 +149,7 @@ class Asker:
             except TimeoutError:
                 return _Reading(reads, late, "hang", time.perf_counter() - head_at)
             except Stopped as stopped:
-                end: End = "reset" if "Reset" in stopped.detail or "OSError" in stopped.detail else "abort"
+                end: End = "reset" if stopped.is_reset else "abort"
                 return _Reading(reads, stopped.stop, end, time.perf_counter() - head_at)
             now = time.perf_counter() - head_at
             if not data:

@@ -25,10 +25,11 @@ _DNS_TTL_S = 30
 
 
 class Stopped(Exception):
-    """Reading stopped: `stop` says why, `detail` what happened, for the log alone."""
+    """Reading stopped: `stop` says why, `detail` what happened, for the log alone; `is_reset`: the other side broke the
+    connection rather than closing it."""
 
-    def __init__(self, stop: Stop, detail: str = "") -> None:
-        self.stop, self.detail = stop, detail
+    def __init__(self, stop: Stop, detail: str = "", *, is_reset: bool = False) -> None:
+        self.stop, self.detail, self.is_reset = stop, detail, is_reset
         super().__init__(stop.value)
 
 
@@ -72,7 +73,7 @@ class Exchange:
         except Stopped:
             raise
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            raise Stopped(Stop.CUT, type(error).__name__) from error
+            raise Stopped(Stop.CUT, type(error).__name__, is_reset=_is_reset(error)) from error
 
     def interrupt(self, stop: Stop) -> None:
         """End a read that is waiting, or the next one."""
@@ -89,6 +90,11 @@ class Exchange:
             self._response.release()
         else:
             self._response.close()
+
+
+def _is_reset(error: Exception) -> bool:
+    """In the middle of a body aiohttp tells it in the words of its own error alone."""
+    return isinstance(error, OSError) or "ConnectionResetError" in str(error)
 
 
 class Session:

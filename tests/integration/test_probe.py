@@ -16,7 +16,7 @@ from proxy.learning.catalogue import BAIT
 from proxy.learning.plan import SPARE
 from proxy.learning.probing import BURST_AT_ONCE, ENOUGH_LIMITS
 from proxy.stores.playback import Hit
-from proxy.stores.recordings import Recording, load_recording
+from proxy.stores.recordings import End, Recording, load_recording
 from proxy.stores.rules import load_rules
 from tests.support.probed import KEY, MODEL, THREE_LINES, Said, cause_of, probe, probed_vendor, write_project
 from tests.support.upstream import find_refusing_port
@@ -253,6 +253,16 @@ async def test_a_vendor_that_is_not_there_exits_2(tmp_path: Path, capsys: pytest
     assert await probe(write_project(tmp_path, f"http://127.0.0.1:{find_refusing_port()}/v1")) == 2
     assert "the vendor gave no answer: connect_failed" in capsys.readouterr().err
     assert not (tmp_path / "recordings").exists()
+
+
+@pytest.mark.parametrize("end", ["close", "abort", "reset"])
+async def test_how_the_vendor_ended_a_stream_is_recorded(tmp_path: Path, end: End) -> None:
+    """A proper end, a connection closed without it, a connection broken."""
+    async with probed_vendor() as vendor:
+        vendor.end = end
+        await probe(write_project(tmp_path, vendor.base_url), "--only", "stream")
+    kept = await recorded(tmp_path / "recordings" / "acme" / "probes" / "probe-stream-1.jsonl")
+    assert kept.end == end
 
 
 async def test_a_limit_is_not_taken_for_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
