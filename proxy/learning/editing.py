@@ -26,7 +26,7 @@ from proxy.semantics.rulefile import parse_rule_file
 #: The order in which a reader expects the keys of a file, and those of a rule.
 FILE_ORDER: Final = (
     "vendor", "dialect", "dialects", "end_mark", "end_mark_trusted", "untrusted_finishes", "text_mode", "key_header",
-    "request_fields", "finish_reasons", "heartbeats", "usage", "deadlines", "use", "rules", "fallback",
+    "request_fields", "finish_reasons", "heartbeats", "usage", "deadlines", "time_zone", "use", "rules", "fallback",
 )  # fmt: skip
 RULE_ORDER: Final = ("id", "when", "then", "evidence", "seen", "proof")
 

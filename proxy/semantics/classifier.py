@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from re import Match
 
 from proxy.canon.verdict import ErrorClass, Observation, Verdict
@@ -65,6 +66,7 @@ class Seen:
     messages: Texts
     codes: Texts
     body: Texts | None
+    zone: tzinfo | None
 
     @staticmethod
     def of(profile: VendorProfile, obs: Observation) -> Seen:
@@ -81,6 +83,7 @@ class Seen:
             messages=Texts.of(said.messages),
             codes=Texts.of(said.spellings),
             body=None if said.text is None else Texts.of([said.text]),
+            zone=profile.time_zone,
         )
 
 
@@ -225,23 +228,23 @@ def wait_told(seen: Seen, now_wall: float) -> float | None:
     hints = (
         wait_from_headers(seen.headers, now_wall),
         wait_from_headers(said.headers, now_wall),
-        wait_from_fields(said.waits, now_wall),
-        next((w for text in said.messages if (w := wait_from_message(text, now_wall)) is not None), None),
+        wait_from_fields(said.waits, now_wall, seen.zone),
+        next((w for text in said.messages if (w := wait_from_message(text, now_wall, seen.zone)) is not None), None),
     )
     return next((wait for wait in hints if wait is not None), None)
 
 
 def _named_wait(then: Outcome, seen: Seen, now_wall: float) -> float | None:
     if then.retry_after_json is not None:
-        waits = (parse_wait(value, now_wall) for value in _select(then.retry_after_json, seen))
+        waits = (parse_wait(value, now_wall, seen.zone) for value in _select(then.retry_after_json, seen))
         return next((wait for wait in waits if wait is not None), None)
     if then.retry_after_match is not None:
         for text in seen.said.messages:
             if (found := then.retry_after_match.search(text)) is not None:
-                return _matched_wait(found, now_wall)
+                return _matched_wait(found, now_wall, seen.zone)
     return None
 
 
-def _matched_wait(found: Match[str], now_wall: float) -> float | None:
+def _matched_wait(found: Match[str], now_wall: float, zone: tzinfo | None) -> float | None:
     groups = (found.groupdict().get(name) for name in ("seconds", "length", "date"))
-    return next((wait for text in groups if text and (wait := parse_wait(text, now_wall)) is not None), None)
+    return next((wait for text in groups if text and (wait := parse_wait(text, now_wall, zone)) is not None), None)

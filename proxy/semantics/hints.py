@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate_to_datetime
 
 from proxy.semantics.sieve import fold
@@ -101,18 +101,19 @@ def _is_used_up(headers: Mapping[str, str], reset_name: str) -> bool:
     return "limit-reset" in reset_name if left is None else left <= 0
 
 
-def wait_from_fields(fields: Iterable[tuple[str, object]], now_wall: float) -> float | None:
+def wait_from_fields(fields: Iterable[tuple[str, object]], now_wall: float, zone: tzinfo | None = None) -> float | None:
     """Seconds by fields such as Gemini's `retryDelay: "20s"` or a relay's `retry_after_ms: 1500`."""
     for name, value in fields:
-        wait = parse_wait(value, now_wall)
+        wait = parse_wait(value, now_wall, zone)
         if wait is not None:
             in_ms = name.lower().endswith(("_ms", "millis", "milliseconds")) and not isinstance(value, str)
             return wait / 1000 if in_ms else wait
     return None
 
 
-def wait_from_message(text: str, now_wall: float) -> float | None:
-    """Seconds by words: "try again in 11m31s", "请在 20 秒后重试", "access returns on 2030-01-01"."""
+def wait_from_message(text: str, now_wall: float, zone: tzinfo | None = None) -> float | None:
+    """Seconds by words: "try again in 11m31s", "请在 20 秒后重试", "access returns on 2030-01-01". `zone` is that of
+    dates which do not say theirs; None: China's in a Chinese text, else UTC."""
     for pattern in _IN_WORDS:
         if (found := pattern.search(text)) is not None:
             wait = parse_wait(found.group("length"), now_wall)
@@ -126,12 +127,12 @@ def wait_from_message(text: str, now_wall: float) -> float | None:
     for pattern, parse in ((_DATE, _date_of), (_DATE_IN_WORDS, _worded_date_of)):
         for found in pattern.finditer(text):
             around = text[max(0, found.start() - _ABOUT_CHARS) : found.end() + _ABOUT_CHARS]
-            if _ABOUT_AN_END.search(around) and (wait := _until(parse(found, text), now_wall)) is not None:
+            if _ABOUT_AN_END.search(around) and (wait := _until(parse(found, text, zone), now_wall)) is not None:
                 return wait
     return None
 
 
-def parse_wait(value: object, now_wall: float) -> float | None:
+def parse_wait(value: object, now_wall: float, zone: tzinfo | None = None) -> float | None:
     """Seconds from one value: a number, "1s", "6m0s", "120ms", a point in time as a number or in words."""
     if isinstance(value, bool) or value is None:
         return None
@@ -145,7 +146,7 @@ def parse_wait(value: object, now_wall: float) -> float | None:
     if parts and not _PART.sub("", value).replace("and", "").strip(" ,"):
         return _sane(sum(float(number) * _seconds_in(unit) for number, unit in parts))
     if (found := _DATE.search(value)) is not None:
-        return _until(_date_of(found, value), now_wall)
+        return _until(_date_of(found, value, zone), now_wall)
     return _until(_http_date(value), now_wall)
 
 
@@ -169,10 +170,10 @@ def _seconds_in(unit: str) -> float:
     return {"s": 1.0, "秒": 1.0, "m": 60.0, "分": 60.0, "h": 3600.0, "小": 3600.0, "d": 86400.0, "天": 86400.0}[word[0]]
 
 
-def _date_of(found: re.Match[str], text: str) -> float | None:
-    year, month, day, hour, minute, second, zone = found.groups()
+def _date_of(found: re.Match[str], text: str, zone: tzinfo | None) -> float | None:
+    year, month, day, hour, minute, second, told = found.groups()
     is_chinese = any("\u4e00" <= c <= "\u9fff" for c in text)
-    tz = _zone(zone) if zone else _CHINA if is_chinese else UTC
+    tz = _zone(told) if told else zone or (_CHINA if is_chinese else UTC)
     try:
         moment = datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=tz
@@ -191,10 +192,10 @@ def _zone(text: str) -> timezone:
     return timezone((1 if text[0] == "+" else -1) * timedelta(hours=hours, minutes=minutes))
 
 
-def _worded_date_of(found: re.Match[str], text: str) -> float | None:
+def _worded_date_of(found: re.Match[str], _text: str, zone: tzinfo | None) -> float | None:
     month = _MONTHS.index(fold(found.group(1))[:3]) + 1
     try:
-        return datetime(int(found.group(3)), month, int(found.group(2)), tzinfo=UTC).timestamp()
+        return datetime(int(found.group(3)), month, int(found.group(2)), tzinfo=zone or UTC).timestamp()
     except ValueError:
         return None
 

@@ -7,6 +7,7 @@ which `rulefile` adds file and line. `Strict` is what its models have in common.
 from __future__ import annotations
 
 import re
+from datetime import timedelta, timezone
 from re import Pattern
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from proxy.semantics.paths import SAID, JsonPath, parse_path
 _STATUS_FAMILY = re.compile(r"([1-5])xx")
 _WORD = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _HEADER = re.compile(r"[a-z][a-z0-9-]*")
+_ZONE = re.compile(r"([+-])(0\d|1[0-4]):([0-5]\d)")
 _DAY_S = 86_400
 
 
@@ -109,6 +111,15 @@ def _field_name(value: object) -> object:
     return value
 
 
+def _time_zone(value: object) -> timezone:
+    """`'+08:00'`, ahead of UTC."""
+    found = _ZONE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{shown(value)} is no time zone: write how far ahead of UTC it is, in quotes: '+08:00'")
+    ahead = timedelta(hours=int(found[2]), minutes=int(found[3]))
+    return timezone(-ahead if found[1] == "-" else ahead)
+
+
 def _header_name(value: object) -> object:
     if not isinstance(value, str) or not _HEADER.fullmatch(value):
         raise ValueError(f"{shown(value)} is not a header's name in small letters, such as api-key")
@@ -122,6 +133,7 @@ Path = Annotated[Any, BeforeValidator(_path)]
 Places = Annotated[list[Annotated[Any, BeforeValidator(_place)]], BeforeValidator(listed)]
 Slug = Annotated[str, BeforeValidator(_slug)]
 FieldName = Annotated[Any, BeforeValidator(_field_name)]
+TimeZone = Annotated[Any, BeforeValidator(_time_zone)]
 HeaderName = Annotated[str, BeforeValidator(_header_name)]
 Texts = Annotated[list[str], BeforeValidator(listed)]
 FinishWords = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(listed)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, tzinfo
 from itertools import chain
 from re import Pattern
 from typing import Literal
@@ -122,7 +122,8 @@ class VendorProfile:
     content_filter | error`; `end_mark_trusted` is False where a relay invents end marks (contract W5); `key_header`
     names the header for our key where that is not `Authorization: Bearer`; `request_fields` are this vendor's own names
     of request fields, None where it does not take one; `deadlines` are seconds by name, where the configuration says
-    none; `ways` are those of its usual dialect."""
+    none; `ways` are those of its usual dialect; `time_zone` is that of dates which do not say theirs, None if nobody
+    knows."""
 
     vendor: str
     dialect: str = "openai"
@@ -136,6 +137,7 @@ class VendorProfile:
     fallback: tuple[Fallback, ...] = ()
     ways: StreamWays = StreamWays()
     deadlines: Mapping[str, float] = field(default_factory=dict)
+    time_zone: tzinfo | None = None
 
     def speaking(self, dialect: str) -> VendorProfile:
         """The profile for an answer in this dialect: one that is not the usual has the ways of its family (xAI counts

@@ -27,6 +27,7 @@ from proxy.semantics.kinds import (
     Statuses,
     Strict,
     Texts,
+    TimeZone,
     Words,
     listed,
 )
@@ -150,6 +151,7 @@ class FileModel(Strict):
     untrusted_finishes: FinishWords = Field(default_factory=list)
     text_mode: TextMode = "delta"
     key_header: HeaderName | None = None
+    time_zone: TimeZone = None
     request_fields: dict[str, FieldName] = Field(default_factory=dict)
     finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
         default_factory=dict

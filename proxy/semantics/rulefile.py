@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from re import Pattern
 
 from pydantic import ValidationError
@@ -47,11 +48,12 @@ class RuleFile:
     fallback: tuple[Fallback, ...]
     ways: StreamWays
     deadlines: Mapping[str, float]
+    time_zone: tzinfo | None
 
 
 _OF_ONE_VENDOR = (
     *("vendor", "dialect", "dialects", "use", "end_mark", "end_mark_trusted", "untrusted_finishes", "text_mode"),
-    *("key_header", "request_fields", "usage", "deadlines"),
+    *("key_header", "request_fields", "usage", "deadlines", "time_zone"),
 )
 
 
@@ -74,6 +76,7 @@ def parse_rule_file(file: str, text: str, dialects: Collection[str] = ()) -> Rul
         dialects=tuple(model.dialects or [model.dialect or "openai"]),
         end_mark_trusted=model.end_mark_trusted,
         key_header=model.key_header,
+        time_zone=model.time_zone,
         request_fields={name: own or None for name, own in model.request_fields.items()},
         finish_reasons=model.finish_reasons,
         heartbeats=tuple(model.heartbeats),

@@ -65,6 +65,7 @@ def _build_profile(file: RuleFile, parsed: Mapping[str, RuleFile]) -> VendorProf
         dialects=file.dialects,
         end_mark_trusted=file.end_mark_trusted,
         key_header=file.key_header,
+        time_zone=file.time_zone,
         request_fields=MappingProxyType(dict(file.request_fields)),
         # The vendor's own words win over the shared ones.
         finish_reasons=MappingProxyType(

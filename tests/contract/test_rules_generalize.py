@@ -21,7 +21,16 @@ from proxy.semantics.classifier import classify
 from proxy.semantics.envelope import read_envelope
 from proxy.semantics.ruleset import RuleSet
 from proxy.stores.rules import default_rules_dir, load_rules
-from tests.support.error_rows import MUTATIONS, ErrorRow, Mutation, examined_rows, known_rows, mutated, unseen_rows
+from tests.support.error_rows import (
+    MUTATIONS,
+    ErrorRow,
+    Mutation,
+    examined_rows,
+    known_rows,
+    mutated,
+    sibling_rows,
+    unseen_rows,
+)
 
 pytestmark = pytest.mark.clause("E")
 
@@ -33,7 +42,7 @@ KEPT_BY_RELAYS = 0.96
 #: The same words mean another thing at these: a code or an empty 429 of theirs says nothing to another vendor's rules.
 OF_THEIR_OWN = {"qwen_compat", "new_api", "one_api", "litellm", "openrouter"}
 
-UNSEEN = unseen_rows() + examined_rows()
+UNSEEN = unseen_rows() + examined_rows() + sibling_rows()
 KNOWN = known_rows()
 
 

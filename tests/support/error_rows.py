@@ -1,10 +1,10 @@
 """Error answers, known and unseen, and seeded mutations of them that keep their meaning.
 
-In: recordings under `recordings/*/errors/`, and `unseen_errors.yaml` and `examined_errors.yaml` under
-`tests/contract/data/`. Out: `ErrorRow`s, and per mutation the row as another server would have written it: other ids,
-other nesting, a relay in between. What changes the meaning is no mutation here: another status (it may be all that is
-said), a dropped code where the message says nothing, another vendor's rules (the same words mean another thing there).
-No client prints the 200 of an error as its status.
+In: recordings under `recordings/*/errors/`, and `unseen_errors.yaml`, `examined_errors.yaml` and `sibling_errors.yaml`
+under `tests/contract/data/`. Out: `ErrorRow`s, and per mutation the row as another server would have written it:
+other ids, other nesting, a relay in between. What changes the meaning is no mutation here: another status (it may be
+all that is said), a dropped code where the message says nothing, another vendor's rules (the same words mean another
+thing there). No client prints the 200 of an error as its status.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from proxy.stores.recordings import Read, Recording, find_recordings
 ROOT = Path(__file__).resolve().parents[2]
 UNSEEN = ROOT / "tests/contract/data/unseen_errors.yaml"
 EXAMINED = ROOT / "tests/contract/data/examined_errors.yaml"
+SIBLINGS = ROOT / "tests/contract/data/sibling_errors.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class ErrorRow:
 
 @cache
 def _asked(vendor: str, streamed: bool, dialect: str) -> Recording:
-    """A recorded exchange whose request this vendor could have been asked with."""
-    recordings = find_recordings([ROOT / "recordings" / vendor])
+    """A recorded exchange whose request this vendor could have been asked with: its own, or one of its family's."""
+    recordings = find_recordings([ROOT / "recordings" / name for name in (vendor, "openai")])
     return next(row for row in recordings if row.asks_stream is streamed and row.dialect == dialect)
 
 
@@ -78,6 +79,11 @@ def unseen_rows() -> list[ErrorRow]:
 def examined_rows() -> list[ErrorRow]:
     """The rows of one who examined the rules without having seen them."""
     return _listed(EXAMINED)
+
+
+def sibling_rows() -> list[ErrorRow]:
+    """Siblings of published rows, written and labelled before the rules were run over them."""
+    return _listed(SIBLINGS)
 
 
 def _listed(path: Path) -> list[ErrorRow]:

@@ -93,6 +93,23 @@ def test_a_condition_holds_or_not(when: str, obs: Observation, holds: bool) -> N
 
 
 @pytest.mark.clause("E")
+@pytest.mark.parametrize(
+    ("file", "wait"), [("", 3600.0), ("time_zone: '+00:30'\n", 1800.0), ("time_zone: '-02:30'\n", 12600.0)]
+)
+def test_a_date_without_a_zone_is_in_the_vendors(file: str, wait: float) -> None:
+    """UTC where nobody knows; a zone that is said in the answer wins."""
+    rule = "rules:\n  - id: acme.it\n    when: {status: 429}\n    then: {class: rate_limited, code: it}\n"
+    profile = parse_rule_files({"acme.yaml": f"vendor: acme\n{file}{rule}", "_default.yaml": FALLBACK}).profile("acme")
+
+    def wait_of(message: str) -> float | None:
+        body = json.dumps(error(message)).encode()
+        return classify(profile, Observation("acme", Phase.HEAD, 429, {}, body), NOW).retry_after_s
+
+    assert wait_of("Your limit will reset at 2026-11-30 01:00:00") == wait
+    assert wait_of("Your limit will reset at 2026-11-30 01:00:00+00:00") == 3600.0
+
+
+@pytest.mark.clause("E")
 def test_identical_bodies_mean_what_their_vendor_means() -> None:
     """`insufficient_quota` is money at OpenAI and tokens per minute at Alibaba."""
     body = error(
