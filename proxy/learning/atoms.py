@@ -131,17 +131,18 @@ def _json(path: str, value: str | int, score: float) -> Atom:
 
 
 def _fields(seen: Seen, asked: Collection[str]) -> Iterator[Atom]:
-    """Values of other fields: a vendor's own name for its code."""
+    """Values of other fields: a vendor's own name for its code. A code under its own path says no more than `$code`,
+    but two codes that must both hold stand under two paths."""
     told = {code.lower() for code in seen.said.codes}
     quoted = {word.lower() for word in asked}
     for path, value in _scalars(seen.said.payload):
         text = as_text(value)
-        if text in told or text in quoted or text == str(seen.status) or len(text) > 60 or " " in text:
+        if text in quoted or text == str(seen.status) or len(text) > 60 or " " in text:
             continue
         named = _NAMED.search(path.rsplit(".", 1)[-1])
         is_id = without_asked(text, ()) != text
         if not is_id and named is not None and text not in _WEAK_CODES:
-            yield _json(path, value, 2.2)
+            yield _json(path, value, 1.2 if text in told else 2.2)
 
 
 def _quoted_fields(seen: Seen) -> Iterator[Atom]:

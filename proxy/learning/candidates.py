@@ -30,14 +30,15 @@ class Candidate:
 
 
 def combined(atoms: Sequence[Atom], own_status: Atom | None) -> Iterator[tuple[Atom, ...]]:
-    """One alone, one under the answer's status, or a code with another condition beside it."""
+    """One alone, one under the answer's status, or a code with another condition beside it: of another path, for a rule
+    says one thing of each."""
     yield from ((atom,) for atom in atoms)
     if own_status is not None:
         yield from ((own_status, atom) for atom in atoms if atom.key != "status")
     codes = [atom for atom in atoms if atom.key == "json"][:_MAX_PAIRS]
     others = [atom for atom in atoms if atom.key in ("match", "header")][:_MAX_PAIRS]
     yield from ((code, other) for code in codes for other in others)
-    yield from combinations(codes, 2)
+    yield from (pair for pair in combinations(codes, 2) if pair[0].path != pair[1].path)
 
 
 def mergeable(chosen: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -58,7 +59,7 @@ def when_of(candidates: Sequence[Candidate]) -> dict[str, object]:
         for atom in candidates[0].atoms:
             for key, value in atom.when.items():
                 here = when.get(key)
-                when[key] = _both(here, value) if isinstance(here, dict) and isinstance(value, dict) else value
+                when[key] = here | value if isinstance(here, dict) and isinstance(value, dict) else value
         return when
     for atom in candidates[0].atoms:
         if atom.key == "status":
@@ -66,11 +67,3 @@ def when_of(candidates: Sequence[Candidate]) -> dict[str, object]:
     listed = [atom for one in candidates for atom in one.atoms if atom.key != "status"]
     when[listed[0].key] = {listed[0].path: list(dict.fromkeys(atom.value for atom in listed))}
     return when
-
-
-def _both(here: dict[str, object], more: dict[str, object]) -> dict[str, object]:
-    """Two conditions of one kind. On one path, regular expressions cannot both be asked, so the longer one is."""
-    told = dict(here)
-    for path, value in more.items():
-        told[path] = max(str(told[path]), str(value), key=len) if path in told else value
-    return told

@@ -125,6 +125,22 @@ def test_what_nothing_tells_apart_is_a_puzzle_and_not_a_rule() -> None:
 
 
 @pytest.mark.clause("R1")
+def test_two_codes_that_only_together_tell_stand_under_their_own_paths() -> None:
+    """Each of them is said of another cause too; the rule asks for both, and holds for what it was made of."""
+
+    def said(code: str, kind: str) -> dict[str, object]:
+        return {"error": {"code": code, "type": kind, "message": ""}}
+
+    both = answer(400, said("AA", "BB"), MODEL, place="both")
+    proposal = drafted([both], [answer(400, said("AA", "CC"), AUTH), answer(400, said("DD", "BB"), INVALID)])
+    (draft,) = proposal.drafts
+    profile = after(proposal)
+    assert classify(profile, both.observation, WALL).rule_id == draft.id
+    assert classify(profile, answer(400, said("AA", "EE"), AUTH).observation, WALL).rule_id != draft.id
+    assert classify(profile, answer(400, said("EE", "BB"), INVALID).observation, WALL).rule_id != draft.id
+
+
+@pytest.mark.clause("R1")
 def test_a_header_or_an_odd_status_is_enough_where_the_body_says_nothing() -> None:
     proposal = drafted([
         answer(400, "", RATE, headers={"x-acme-reason": "tide-is-high"}, place="a"),
