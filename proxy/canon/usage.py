@@ -8,6 +8,16 @@ from typing import Literal
 #: Where a vendor counts a part of a figure: in it, beside it, or nowhere.
 Place = Literal["inside", "outside", "absent"]
 
+#: What became of a vendor's report. `final`: it counts. `partial`: the stream ended before the last one came, so its
+#: figures are too low. `total_only`: one sum and no parts. `characters`: not in tokens. `estimated`: a relay's own
+#: guess. `lost`: the stream ended before any came. `absent`: this vendor or this answer has none.
+UsageState = Literal["final", "partial", "total_only", "characters", "estimated", "lost", "absent"]
+
+#: The five figures, in the order of the letters of `NormalUsage.told`.
+FIGURES = ("input", "output", "cache_read", "cache_write", "reasoning")
+#: A figure as the vendor wrote it; one computed from nothing but the vendor's own figures; none.
+REPORTED, DERIVED, ABSENT = "r", "d", "a"
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -15,6 +25,24 @@ class Count:
 
     input: int = 0
     output: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NormalUsage:
+    """A vendor's usage object by its recipe. `input` includes what a cache gave and took, `output` includes reasoning;
+    None: not known, and never filled with our own count. `told` has a letter for each of `FIGURES`. `total` is the
+    vendor's own sum; `billed_*` is its second scale, where it has one that it charges by."""
+
+    state: UsageState
+    told: str = ABSENT * len(FIGURES)
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+    total: int | None = None
+    billed_input: int | None = None
+    billed_output: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

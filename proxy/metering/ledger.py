@@ -23,7 +23,12 @@ MAX_OBJECT_BYTES = 64 * 1024
 
 @dataclass(slots=True)
 class AttemptOpen:
-    """Known before the request leaves. `started_at` is in unix seconds; `writer` is filled in by the store."""
+    """Known before the request leaves. `started_at` is in unix seconds; `writer` is filled in by the store.
+
+    `request_bytes` is the size of the body that leaves and `max_output` the longest answer that was asked for, in
+    tokens: together they bound what the attempt may cost (`cost_bound`), whatever becomes of it; None where nobody set a
+    limit. `price_version` names the price it is priced with, None where there is none; money is in nano-units of
+    `currency`."""
 
     attempt_id: str
     request_id: str
@@ -38,6 +43,11 @@ class AttemptOpen:
     credential: str | None
     model_alias: str
     model: str
+    request_bytes: int = 0
+    max_output: int | None = None
+    price_version: str | None = None
+    currency: str | None = None
+    cost_bound: int | None = None
     writer: str = ""
 
 
@@ -47,7 +57,10 @@ class AttemptClose:
 
     `vendor_usage` is the vendor's object as it was decoded, or its JSON text as `bytes` where that must be kept to the
     letter. `counted_output` is over what the vendor sent, `delivered_output` over what was written to the client.
-    `tokenizer` is None if nothing was counted. `notes` holds what heartbeats carried that matters: small values, never
+    `counted_reasoning` is the part of `counted_output` that was reasoning. `tokenizer` is None if nothing was counted;
+    `count_formula` names how a prompt was counted. `usage_*` is `vendor_usage` in one vocabulary
+    (`canon.usage.NormalUsage`), `cost_*` its price and `own_cost_*` that of our own count, by part, in nano-units of the
+    row's currency; None where there is no figure or no price. `notes` holds what heartbeats carried that matters: small values, never
     text of a prompt or an answer."""
 
     attempt_id: str
@@ -68,8 +81,27 @@ class AttemptClose:
     vendor_usage: object = None
     counted_input: int = 0
     counted_output: int = 0
+    counted_reasoning: int = 0
     delivered_output: int = 0
     tokenizer: str | None = None
+    count_formula: str | None = None
+    usage_state: str | None = None
+    usage_told: str | None = None
+    usage_input: int | None = None
+    usage_output: int | None = None
+    usage_cache_read: int | None = None
+    usage_cache_write: int | None = None
+    usage_reasoning: int | None = None
+    usage_total: int | None = None
+    billed_input: int | None = None
+    billed_output: int | None = None
+    price_tier: str | None = None
+    cost_input: int | None = None
+    cost_cache_read: int | None = None
+    cost_cache_write: int | None = None
+    cost_output: int | None = None
+    own_cost_input: int | None = None
+    own_cost_output: int | None = None
     bytes_in: int = 0
     bytes_out: int = 0
     events_in: int = 0

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 
+from proxy.canon.usage import ABSENT, DERIVED, FIGURES, REPORTED
 from proxy.metering.ledger import MAX_OBJECT_BYTES, MAX_TEXT_CHARS, AttemptClose, AttemptOpen
 from proxy.metering.tokens import whole
 
@@ -154,6 +155,15 @@ def _milliseconds(value: object) -> int | None:
     return _micros(value, 1_000)
 
 
+USAGE_COLUMNS = (
+    *(f"usage_{figure}" for figure in (*FIGURES, "total")),
+    *("billed_input", "billed_output"),
+)
+COST_COLUMNS = (
+    *("cost_input", "cost_cache_read", "cost_cache_write", "cost_output"),
+    *("own_cost_input", "own_cost_output"),
+)
+
 # Column, the row's field, and how the field becomes the column. The order is the table's.
 OPEN_COLUMNS: tuple[tuple[str, str, Callable[[object], object]], ...] = (
     ("attempt_id", "attempt_id", _text),
@@ -170,6 +180,11 @@ OPEN_COLUMNS: tuple[tuple[str, str, Callable[[object], object]], ...] = (
     ("model_alias", "model_alias", _text),
     ("model", "model", _text),
     ("writer", "writer", _text),
+    ("request_bytes", "request_bytes", _integer),
+    ("max_output", "max_output", _optional_integer),
+    ("price_version", "price_version", _optional_text),
+    ("currency", "currency", _optional_text),
+    ("cost_bound", "cost_bound", _optional_integer),
 )
 CLOSE_COLUMNS: tuple[tuple[str, str, Callable[[object], object]], ...] = (
     ("ended_at", "ended_at", _seconds),
@@ -196,6 +211,13 @@ CLOSE_COLUMNS: tuple[tuple[str, str, Callable[[object], object]], ...] = (
     ("events_in", "events_in", _integer),
     ("events_out", "events_out", _integer),
     ("notes", "notes", _json_text),
+    ("counted_reasoning", "counted_reasoning", _integer),
+    ("count_formula", "count_formula", _optional_text),
+    ("usage_state", "usage_state", _optional_text),
+    ("usage_told", "usage_told", _optional_text),
+    *[(name, name, _optional_integer) for name in USAGE_COLUMNS],
+    ("price_tier", "price_tier", _optional_text),
+    *[(name, name, _optional_integer) for name in COST_COLUMNS],
 )
 COLUMNS = (*(name for name, _, _ in OPEN_COLUMNS), *(name for name, _, _ in CLOSE_COLUMNS), "closed_by")
 
@@ -266,7 +288,32 @@ def to_c5(values: Sequence[object]) -> dict[str, object]:
         "ttft_ms": _to_ms(row["ttft_us"]),
         "duration_ms": _to_ms(row["duration_us"]),
         **{name: row[name] for name in ("bytes_in", "bytes_out", "events_in", "events_out", "writer", "notes")},
+        **{name: row[name] for name in ("counted_reasoning", "count_formula", "request_bytes", "max_output")},
+        "usage": _usage(row),
+        "cost": _cost(row),
     }
+
+
+_TOLD = {REPORTED: "reported", DERIVED: "derived", ABSENT: "absent"}
+
+
+def _usage(row: Mapping[str, object]) -> dict[str, object]:
+    """The vendor's usage in one vocabulary; `state` is null in rows that were written before there was one."""
+    letters = row["usage_told"]
+    told = letters if isinstance(letters, str) and len(letters) == len(FIGURES) else ABSENT * len(FIGURES)
+    return {
+        "state": row["usage_state"],
+        **{figure: row[f"usage_{figure}"] for figure in (*FIGURES, "total")},
+        **{name: row[name] for name in ("billed_input", "billed_output")},
+        **{f"{figure}_told": _TOLD.get(letter, "absent") for figure, letter in zip(FIGURES, told, strict=True)},
+    }
+
+
+def _cost(row: Mapping[str, object]) -> dict[str, object]:
+    """Money in nano-units of `currency`."""
+    names = ("price_version", "price_tier", "currency")
+    parts = {name.replace("own_cost", "own").removeprefix("cost_"): row[name] for name in COST_COLUMNS}
+    return {**{name: row[name] for name in names}, **parts, "bound": row["cost_bound"]}
 
 
 def to_flat(values: Sequence[object]) -> dict[str, object]:
@@ -300,4 +347,4 @@ def _to_ms(micros: object) -> float | None:
     return None if micros is None else _integer(micros) / 1000
 
 
-FLAT_COLUMNS = tuple(to_flat((*[None] * len(COLUMNS[:7]), 0, *[None] * len(COLUMNS[8:]))))
+FLAT_COLUMNS = tuple(to_flat(tuple(0 if name == "started_at" else None for name in COLUMNS)))

@@ -32,10 +32,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from proxy.errors import LedgerUnavailable
+from proxy.stores.ledger_rows import COST_COLUMNS, USAGE_COLUMNS
 from proxy.stores.ledger_sql import connect_raw, is_sqlite
 
 # The newest file under migrations/versions; a test holds the two together.
-HEAD = "0001"
+HEAD = "0002"
 # Any number that nobody else takes an advisory lock on: "sluice" in ASCII.
 _MIGRATION_LOCK = 0x736C75696365
 _upgrading = threading.Lock()  # Alembic keeps its context in module globals
@@ -85,10 +86,35 @@ attempts = Table(
     Column("events_out", BigInteger, nullable=False),
     Column("notes", Text),
     Column("closed_by", Text),
+    # from revision 0002 on; money in nano-units of `currency`
+    Column("request_bytes", BigInteger, nullable=False, server_default="0"),
+    Column("max_output", BigInteger),
+    Column("price_version", Text),
+    Column("currency", Text),
+    Column("cost_bound", BigInteger),
+    Column("counted_reasoning", BigInteger, nullable=False, server_default="0"),
+    Column("count_formula", Text),
+    Column("usage_state", Text),
+    Column("usage_told", Text),
+    *(Column(name, BigInteger) for name in USAGE_COLUMNS),
+    Column("price_tier", Text),
+    *(Column(name, BigInteger) for name in COST_COLUMNS),
 )
 Index("attempts_by_start", attempts.c.started_at, attempts.c.attempt_id)
 _RUNNING = attempts.c.closed_by.is_(None)
 Index("attempts_running", attempts.c.writer, sqlite_where=_RUNNING, postgresql_where=_RUNNING)
+
+# What an attempt costs at another price than the one it was first priced with. Only ever added to.
+repricings = Table(
+    "repricings",
+    metadata,
+    Column("attempt_id", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
+    Column("price_version", Text, primary_key=True),
+    Column("price_tier", Text, primary_key=True),
+    Column("repriced_at", BigInteger, nullable=False),
+    Column("currency", Text, nullable=False),
+    *(Column(name, BigInteger) for name in COST_COLUMNS),
+)
 
 # How far each journal segment is in the database; written in the transaction of its rows.
 journal_progress = Table(
