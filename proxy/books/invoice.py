@@ -14,7 +14,7 @@ from enum import StrEnum
 
 class PartKind(StrEnum):
     """What a part of a line is for. The token kinds are disjoint: `INPUT` leaves out what a cache gave and took.
-    `OUTPUT` includes reasoning. `ALL`: one amount for the whole line. `OTHER`: what is no tokens (searches, storage)."""
+    `OUTPUT` includes reasoning. `ALL`: one amount for the whole line. `OTHER`: what is no tokens (a search)."""
 
     INPUT = "input"
     CACHE_READ = "cache_read"

@@ -26,8 +26,8 @@ class AttemptOpen:
     """Known before the request leaves. `started_at` is in unix seconds; `writer` is filled in by the store.
 
     `request_bytes` is the size of the body that leaves and `max_output` the longest answer that was asked for, in
-    tokens: together they bound what the attempt may cost (`cost_bound`), whatever becomes of it; None where nobody set a
-    limit. `price_version` names the price it is priced with, None where there is none; money is in nano-units of
+    tokens: together they bound what the attempt may cost (`cost_bound`), whatever becomes of it; None where nobody set
+    a limit. `price_version` names the price it is priced with, None where there is none; money is in nano-units of
     `currency`."""
 
     attempt_id: str
@@ -59,9 +59,9 @@ class AttemptClose:
     letter. `counted_output` is over what the vendor sent, `delivered_output` over what was written to the client.
     `counted_reasoning` is the part of `counted_output` that was reasoning. `tokenizer` is None if nothing was counted;
     `count_formula` names how a prompt was counted. `usage_*` is `vendor_usage` in one vocabulary
-    (`canon.usage.NormalUsage`), `cost_*` its price and `own_cost_*` that of our own count, by part, in nano-units of the
-    row's currency; None where there is no figure or no price. `notes` holds what heartbeats carried that matters: small values, never
-    text of a prompt or an answer."""
+    (`canon.usage.NormalUsage`), `cost_*` its price and `own_cost_*` that of our own count, by part, in nano-units of
+    the row's currency; None where there is no figure or no price. `notes` holds what heartbeats carried that matters:
+    small values, never text of a prompt or an answer."""
 
     attempt_id: str
     ended_at: float

@@ -18,12 +18,13 @@ CONTRACT = (
 #: What finance needs besides: numbers, names of states and prices.
 BOOKS = (
     "request_bytes max_output price_version currency cost_bound counted_reasoning count_formula usage_state usage_told "
-    "usage_input usage_output usage_cache_read usage_cache_write usage_reasoning usage_total billed_input billed_output "
+    "usage_input usage_output usage_cache_read usage_cache_write usage_reasoning usage_total billed_input "
+    "billed_output "
     "price_tier cost_input cost_cache_read cost_cache_write cost_output own_cost_input own_cost_output"
 )
 
 
 @pytest.mark.clause("L3", "C5")
 def test_a_row_has_the_fields_of_the_contract_and_no_place_for_a_prompt_or_an_answer() -> None:
-    """The contract's fields, `notes` and the books' figures are all: text of prompts and answers has no field to stand in."""
+    """The contract's fields, `notes` and the books' figures are all: a prompt or an answer has no field to stand in."""
     assert {*CONTRACT.split(), "notes", *BOOKS.split()} == NAMES
