@@ -58,6 +58,13 @@ class Usage:
     reasoning: int | None = None
     cache_added: int = field(default=0, compare=False)
     reasoning_added: int = field(default=0, compare=False)
+    #: Figures that the reader computed from others of the vendor's own, where it said none.
+    derived: frozenset[str] = field(default=frozenset(), compare=False)
+    #: A second scale, where the vendor has one that it charges by.
+    billed_input: int | None = field(default=None, compare=False)
+    billed_output: int | None = field(default=None, compare=False)
+    #: False where the object's last part, which has the output, has not come.
+    is_final: bool = field(default=True, compare=False)
 
     def placed(self, reasoning: Place | None, cache: Place | None) -> Usage:
         """The same where it is known of this vendor whether its figures hold reasoning and cached tokens; that wins

@@ -27,7 +27,7 @@ from proxy.canon.chunk import (
     Parsed,
 )
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
-from proxy.canon.usage import Count
+from proxy.canon.usage import Count, NormalUsage, Usage
 from proxy.canon.verdict import Observation, Phase, Verdict
 from proxy.dialects.base import Framing, Reader
 from proxy.dialects.errors import error_of
@@ -37,6 +37,7 @@ from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, pa
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.dialects.signs import is_error, speaks_of_error
 from proxy.errors import LimitExceeded
+from proxy.metering.normal import End, Recipe, normalise
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
 from proxy.pipeline.repeats import Repeats
@@ -686,6 +687,20 @@ class Pipeline:
         if self.streaming:
             facts.events_out += 1
             self._answer.append(self._writer.error_event(self._error(verdict)))
+
+    def normal_usage(self) -> NormalUsage:
+        """What the vendor said of usage, by its recipe. After `finish`."""
+        facts, ways = self.facts, self.setup.profile.ways.usage
+        told = facts.vendor_usage
+        usage = Usage() if told is None else self._reader.usage(told).placed(ways.reasoning, ways.cache)
+        recipe = Recipe(
+            never=ways.scope == "absent",
+            is_last=ways.scope == "final",
+            in_characters=ways.unit == "characters",
+            by_relay=ways.source == "relay",
+            untrusted=ways.untrusted,
+        )
+        return normalise(told, usage, recipe, End(facts.ending, self.finished, facts.first_progress_at is not None))
 
     @property
     def streaming(self) -> bool:

@@ -90,18 +90,25 @@ class Fallback:
 EndMark = Literal["sent", "never"]
 TextMode = Literal["delta", "cumulative", "final_repeat"]
 UsageScope = Literal["final", "cumulative", "increments", "absent"]
+UsageUnit = Literal["tokens", "characters"]
+UsageSource = Literal["vendor", "relay"]
 
 
 @dataclass(frozen=True, slots=True)
 class UsageWays:
     """How a vendor reports usage. `at` are places of its object besides those that the dialect's reader knows; `scope`:
     the last report counts (`final`, `cumulative`), all are added up (`increments`), or there is none (`absent`);
-    `reasoning` and `cache`: whether its output and its input hold them. None: the dialect's reader knows."""
+    `reasoning` and `cache`: whether its output and its input hold them. None: the dialect's reader knows. `unit`: what
+    its figures count; `source`: who counted, the vendor or a relay in its place; `untrusted`: figures of it that are
+    known to be wrong, and count as not told."""
 
     at: tuple[JsonPath, ...] = ()
     scope: UsageScope | None = None
     reasoning: Place | None = None
     cache: Place | None = None
+    unit: UsageUnit = "tokens"
+    source: UsageSource = "vendor"
+    untrusted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

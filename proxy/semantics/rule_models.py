@@ -31,7 +31,7 @@ from proxy.semantics.kinds import (
     Words,
     listed,
 )
-from proxy.semantics.rule import EndMark, TextMode, UsageScope
+from proxy.semantics.rule import EndMark, TextMode, UsageScope, UsageSource, UsageUnit
 
 # Contract E: only a caller's own mistake keeps a status of its own choice; every other class has one.
 CALLER_STATUSES = (400, 404, 413, 415, 422)
@@ -132,6 +132,9 @@ class UsageModel(Strict):
     scope: UsageScope | None = None
     reasoning: Place | None = None
     cache: Place | None = None
+    unit: UsageUnit = "tokens"
+    source: UsageSource = "vendor"
+    untrusted: list[Literal["input", "output", "cache_read", "cache_write", "reasoning"]] = Field(default_factory=list)
 
 
 class DeadlinesModel(Strict):

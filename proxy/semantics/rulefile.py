@@ -94,7 +94,15 @@ def _build_ways(model: FileModel) -> StreamWays:
         end_mark=model.end_mark,
         untrusted_finishes=frozenset(word.lower() for word in model.untrusted_finishes),
         text_mode=model.text_mode,
-        usage=UsageWays(tuple(usage.at), usage.scope, usage.reasoning, usage.cache),
+        usage=UsageWays(
+            tuple(usage.at),
+            usage.scope,
+            usage.reasoning,
+            usage.cache,
+            usage.unit,
+            usage.source,
+            frozenset(usage.untrusted),
+        ),
     )
 
 

@@ -375,6 +375,7 @@ class Pump:
         now = self._loop.time()
         first = facts.first_progress_at
         headers = self._exchange.headers if self._exchange is not None else {}
+        normal = self._pipeline.normal_usage()
         row = AttemptClose(
             attempt_id=self._row.attempt_id,
             ended_at=time.time(),
@@ -401,6 +402,16 @@ class Pump:
             events_in=facts.events_in,
             events_out=facts.events_out,
             notes=facts.notes,
+            usage_state=normal.state,
+            usage_told=normal.told,
+            usage_input=normal.input,
+            usage_output=normal.output,
+            usage_cache_read=normal.cache_read,
+            usage_cache_write=normal.cache_write,
+            usage_reasoning=normal.reasoning,
+            usage_total=normal.total,
+            billed_input=normal.billed_input,
+            billed_output=normal.billed_output,
         )
         if secrets := self._pipeline.setup.secrets:
             _strike_out(row, secrets)

@@ -2,8 +2,8 @@
 
 In: one model's cells of both sides, what may be expected of attempts without usage, and the attempts that could be
 meant (those near midnight, those that were tried again). Out: entries whose requests, tokens and amounts add up to
-invoice minus ledger, to the last token and nano. An explanation is taken only where the figures bear it out; what none bears
-out is told as unexplained. sans-I/O.
+invoice minus ledger, to the last token and nano. An explanation is taken only where the figures bear it out; what none
+bears out is told as unexplained. sans-I/O.
 """
 
 from __future__ import annotations

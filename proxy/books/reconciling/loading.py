@@ -119,8 +119,8 @@ def _append(connection: duckdb.DuckDBPyConnection, batch: list[tuple[int, Invoic
     lines = {name: _array(values) for name, values in columns.items()}
     connection.register("lines_read", lines)
     connection.execute(
-        "INSERT INTO theirs SELECT line, place, model, CAST(moment AS BIGINT), CAST(until AS BIGINT), CAST(day AS DATE), "
-        "request_id, CAST(requests AS BIGINT), currency, tier, CAST(rounding AS BIGINT), kind, "
+        "INSERT INTO theirs SELECT line, place, model, CAST(moment AS BIGINT), CAST(until AS BIGINT), "
+        "CAST(day AS DATE), request_id, CAST(requests AS BIGINT), currency, tier, CAST(rounding AS BIGINT), kind, "
         "CAST(tokens AS BIGINT), CAST(amount AS BIGINT) FROM lines_read"
     )
     connection.unregister("lines_read")

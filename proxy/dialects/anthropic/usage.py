@@ -7,6 +7,7 @@ object. Later figures replace earlier ones, which are running totals. (facts of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.openai_usage import figure
@@ -26,7 +27,7 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
         return _read(vendor, vendor)
     start, last = as_mapping(vendor.get(START)), as_mapping(vendor.get(DELTA))
     said = {name: value for name, value in last.items() if value is not None}
-    return _read({**start, **said}, last)
+    return replace(_read({**start, **said}, last), is_final=DELTA in vendor)
 
 
 def _read(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> Usage:

@@ -52,7 +52,7 @@ class BaiduReader(JsonReader):
         prompt, completion = figure(vendor, "prompt_tokens"), figure(vendor, "completion_tokens")
         total = figure(vendor, "total_tokens")
         if completion is None and prompt is not None and total is not None and total >= prompt:
-            completion = total - prompt
+            return Usage(prompt, total - prompt, derived=frozenset(("output",)))
         return Usage(prompt, completion)
 
     def _chunk(self, value: Mapping[str, object]) -> Chunk:

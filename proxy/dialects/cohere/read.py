@@ -69,6 +69,8 @@ class CohereReader(JsonReader):
             _first_figure("input_tokens", processed, billed),
             _first_figure("output_tokens", processed, billed),
             figure(vendor, "cached_tokens"),
+            billed_input=figure(billed, "input_tokens"),
+            billed_output=figure(billed, "output_tokens"),
         )
 
     @staticmethod

@@ -18,12 +18,15 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     tools = figure(vendor, "toolUsePromptTokenCount")
     candidates, thoughts = figure(vendor, "candidatesTokenCount"), figure(vendor, "thoughtsTokenCount")
     asked = None if prompt is None else prompt + (tools or 0)
+    derived = {"input"} if prompt is not None and tools else set()
     added = 0
     if candidates is not None or thoughts is not None:
         added = thoughts or 0
         answered = (candidates or 0) + added
     elif asked is not None and total is not None and total >= asked:
+        derived.add("output")
         answered = total - asked  # before the first token of an answer, and where none was made
     else:
-        return Usage(asked, None, figure(vendor, "cachedContentTokenCount"))
-    return Usage(asked, answered, figure(vendor, "cachedContentTokenCount"), None, thoughts, reasoning_added=added)
+        return Usage(asked, None, figure(vendor, "cachedContentTokenCount"), derived=frozenset(derived))
+    cached = figure(vendor, "cachedContentTokenCount")
+    return Usage(asked, answered, cached, None, thoughts, reasoning_added=added, derived=frozenset(derived))
