@@ -5,6 +5,7 @@ RUN python -m venv /opt/sluice && /opt/sluice/bin/pip install --no-cache-dir -r 
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY proxy proxy
 COPY rules rules
+COPY prices prices
 COPY recordings recordings
 RUN /opt/sluice/bin/pip install --no-cache-dir --no-deps .
 

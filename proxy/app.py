@@ -23,9 +23,10 @@ from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
 from proxy.dialects.base import VendorDialect
 from proxy.dialects.registry import CHAT_DIALECTS
-from proxy.errors import ConfigError, RuleError
+from proxy.errors import ConfigError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
+from proxy.metering.prices import PriceBook
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
 from proxy.semantics.rule import VendorProfile
@@ -38,7 +39,8 @@ from proxy.stores.inbox import Inbox
 from proxy.stores.ledger_db import Ledger
 from proxy.stores.logs import AttemptLog, configure_logging
 from proxy.stores.metrics import Metrics
-from proxy.stores.rules import RuleWatcher, default_rules_dir, load_rules
+from proxy.stores.price_files import default_prices_dir, load_prices
+from proxy.stores.rules import FolderWatcher, default_rules_dir, load_rules
 from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
 from proxy.upstream.clock import Clock
 from proxy.upstream.pump import PromptCount, Services
@@ -99,6 +101,8 @@ class Worker:
         self._rules_dir = settings.rules_dir or default_rules_dir()
         self._rules = load_rules(self._rules_dir)
         check_dialects(settings, self._rules)
+        self._prices_dir = settings.prices_dir or default_prices_dir()
+        self._prices = load_prices(self._prices_dir)
 
     async def run(self, on_ready: Callable[[], None]) -> int:
         settings = self._settings
@@ -113,7 +117,13 @@ class Worker:
         watchers = Watchers(metrics, AttemptLog(), InboxWatcher(inbox))
         services = Services(ledger, counting, Clock(), tasks, watchers, settings.keepalive_s)
         attempts = Attempts(
-            routes(settings, self._rules), session, services, shaping(settings), lambda: self._rules, counting.prompt
+            routes(settings, self._rules),
+            session,
+            services,
+            shaping(settings),
+            lambda: self._rules,
+            counting.prompt,
+            lambda: self._prices,
         )
         handlers = Routes(
             attempts,
@@ -133,7 +143,7 @@ class Worker:
         await runner.setup()
         site = web.SockSite(runner, self._sock, backlog=_BACKLOG)
         await site.start()
-        watching = tasks.start(self._watch_rules(), "rules")
+        watching = [tasks.start(self._watch_rules(), "rules"), tasks.start(self._watch_prices(), "prices")]
         tune_garbage_collector()
         log.info("serving", worker=self._worker, pid=os.getpid(), rules=self._rules.version, writer=ledger.writer)
         on_ready()
@@ -141,7 +151,8 @@ class Worker:
         self._stopping = True
         await site.stop()
         await self._let_finish(attempts)
-        watching.cancel()
+        for watch in watching:
+            watch.cancel()
         await runner.cleanup()
         await tasks.join(_LAST_WORDS_S)
         watchers.flush()
@@ -181,7 +192,20 @@ class Worker:
         self._stop.set()
 
     async def _watch_rules(self) -> None:
-        await RuleWatcher(self._rules.version).watch(self._rules_dir, self._take_rules, self._refuse_rules)
+        watcher = FolderWatcher(load_rules, self._rules.version)
+        await watcher.watch(self._rules_dir, self._take_rules, self._refuse_rules)
+
+    async def _watch_prices(self) -> None:
+        watcher = FolderWatcher(load_prices, self._prices.version)
+        await watcher.watch(self._prices_dir, self._take_prices, self._refuse_prices)
+
+    def _take_prices(self, prices: PriceBook) -> None:
+        """For every attempt that begins from now on."""
+        self._prices = prices
+        log.info("prices reloaded", prices=prices.version)
+
+    def _refuse_prices(self, error: ConfigError) -> None:
+        log.error("prices refused", file=error.file, line=error.line, reason=error.reason)
 
     def _take_rules(self, rules: RuleSet) -> None:
         missing = {u.vendor for u in self._settings.upstreams.values()} - set(rules.vendors)
@@ -191,7 +215,7 @@ class Worker:
         self._rules = rules
         log.info("rules reloaded", rules=rules.version)
 
-    def _refuse_rules(self, error: RuleError) -> None:
+    def _refuse_rules(self, error: ConfigError) -> None:
         log.error("rules refused", file=error.file, line=error.line, reason=error.reason)
 
 

@@ -83,7 +83,7 @@ class _Loading:
 
     def settings(self) -> Settings:
         file = self._file
-        rules_dir = self._rules_dir()
+        rules_dir = self._named_dir("rules", file.rules)
         vendors = rule_names(rules_dir)
         return Settings(
             listen=Listen(file.listen.host, file.listen.port),
@@ -98,14 +98,15 @@ class _Loading:
             limits=LimitSettings(**file.limits.model_dump()),
             json_repair=file.json_.repair,
             shutdown_s=file.shutdown_s,
+            prices_dir=self._named_dir("prices", file.prices),
         )
 
-    def _rules_dir(self) -> Path | None:
-        if self._file.rules is None:
+    def _named_dir(self, key: str, name: str | None) -> Path | None:
+        if name is None:
             return None
-        folder = (self._folder / self._file.rules).resolve()
+        folder = (self._folder / name).resolve()
         if not folder.is_dir():
-            raise self._document.error(("rules",), "there is no such folder")
+            raise self._document.error((key,), "there is no such folder")
         return folder
 
     def _auth(self, section: AuthSection) -> Auth:

@@ -215,6 +215,7 @@ class File(Section):
     auth: AuthSection
     ledger: LedgerSection = LedgerSection()
     rules: NonEmpty | None = None
+    prices: NonEmpty | None = None
     defaults: DefaultsSection = DefaultsSection()
     upstreams: Annotated[dict[Label, UpstreamSection], Field(min_length=1)]
     models: Annotated[dict[Label, Annotated[list[Target], AfterValidator(_one_target)]], Field(min_length=1)]

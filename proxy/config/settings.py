@@ -138,8 +138,8 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a worker needs to start. `rules_dir` is None for the set shipped with the package; `instance` names
-    this installation in ledger rows and stays the same for one host and one configuration file."""
+    """Everything a worker needs to start. `rules_dir` and `prices_dir` are None for the sets shipped with the package;
+    `instance` names this installation in ledger rows and stays the same for one host and one configuration file."""
 
     listen: Listen
     auth: Auth
@@ -153,3 +153,4 @@ class Settings:
     limits: LimitSettings = LimitSettings()
     json_repair: JsonRepair = "fences"
     shutdown_s: float = 30.0
+    prices_dir: Path | None = None

@@ -1,6 +1,6 @@
 """Rule files on disk: loading a folder, and noticing when it changes.
 
-In goes a folder, out comes a `RuleSet` (`semantics.ruleset` does the reading of the texts). `RuleWatcher` calls back
+In goes a folder, out comes a `RuleSet` (`semantics.ruleset` does the reading of the texts). `FolderWatcher` calls back
 with each new set, or with the fault that keeps a changed folder from being one; which set is in force is its caller's
 to say, so a bad file never replaces a good set. Never writes. Contract clause R2.
 """
@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from watchfiles import awatch
 
 from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.errors import RuleError
+from proxy.errors import ConfigError, RuleError
 from proxy.semantics.ruleset import RuleSet, parse_rule_files
 
 _SUFFIXES = (".yaml", ".yml")
@@ -89,17 +90,28 @@ def _signature(folder: Path) -> _Signature | None:
     return tuple((name, stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in stats)
 
 
-class RuleWatcher:
-    """Follows one folder. `version` is that of the set in force when watching begins, so that an edit made between
-    loading and watching is not missed; left out, the first look reports the set it finds."""
+class Versioned(Protocol):
+    """A set read from a folder; equal texts, equal version."""
 
-    def __init__(self, version: str | None = None) -> None:
+    @property
+    def version(self) -> str: ...
+
+
+Set = TypeVar("Set", bound=Versioned)
+
+
+class FolderWatcher(Generic[Set]):
+    """Follows one folder, read by `load`. `version` is that of the set in force when watching begins, so that an edit
+    made between loading and watching is not missed; left out, the first look reports the set it finds."""
+
+    def __init__(self, load: Callable[[Path], Set], version: str | None = None) -> None:
+        self._load = load
         self._version = version
         self._refused: str | None = None
         self._looked_at: _Signature | None = None
 
     async def watch(
-        self, folder: Path, on_change: Callable[[RuleSet], None], on_refused: Callable[[RuleError], None]
+        self, folder: Path, on_change: Callable[[Set], None], on_refused: Callable[[ConfigError], None]
     ) -> None:
         """Runs until cancelled. `on_change` is called with each good set whose texts differ from the last good one's,
         `on_refused` once per fault; an edit that takes a fault back calls neither."""
@@ -122,21 +134,21 @@ class RuleWatcher:
             await asyncio.sleep(_LOOK_MS / 1000)
 
     async def _look(
-        self, folder: Path, on_change: Callable[[RuleSet], None], on_refused: Callable[[RuleError], None]
+        self, folder: Path, on_change: Callable[[Set], None], on_refused: Callable[[ConfigError], None]
     ) -> None:
         signature = await asyncio.to_thread(_signature, folder)
         if signature is not None and signature == self._looked_at:
             return
         try:
-            rules = await asyncio.to_thread(load_rules, folder)
-        except RuleError as error:
+            found = await asyncio.to_thread(self._load, folder)
+        except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
                 on_refused(error)
         else:
             self._refused = None
-            if rules.version != self._version:
-                self._version = rules.version
-                on_change(rules)
+            if found.version != self._version:
+                self._version = found.version
+                on_change(found)
         # Kept only after the look, so that what was written while loading is looked at again.
         self._looked_at = signature

@@ -23,6 +23,8 @@ from proxy.dialects.openai.send import countable
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptOpen
+from proxy.metering.prices import Price, PriceBook
+from proxy.metering.pricing import bound
 from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.rule import RuleSet, VendorProfile
@@ -32,6 +34,7 @@ from proxy.upstream.pump import Client, PromptCount, Pump, Services
 from proxy.upstream.session import Exchange, Session, Stopped, Timeouts
 from proxy.wire.hold import Boundary
 
+_NO_PRICES = PriceBook({})
 # What of the caller's headers any vendor may see.
 _PASSED = ("idempotency-key", "accept-language", "http-referer", "x-title")
 
@@ -92,7 +95,8 @@ class Caller:
 
 
 class Attempts:
-    """Runs requests. `rules` gives the current rule set; `count_prompt` our count of a prompt, or the making of it."""
+    """Runs requests. `rules` gives the current rule set, `prices` the current prices; `count_prompt` our count of a
+    prompt, or the making of it."""
 
     def __init__(
         self,
@@ -102,10 +106,11 @@ class Attempts:
         shaping: Shaping,
         rules: Callable[[], RuleSet],
         count_prompt: Callable[[Mapping[str, object], int], PromptCount],
+        prices: Callable[[], PriceBook] = lambda: _NO_PRICES,
     ) -> None:
         self.routes = routes
         self._session, self._services, self._shaping = session, services, shaping
-        self._rules, self._count_prompt = rules, count_prompt
+        self._rules, self._count_prompt, self._prices = rules, count_prompt, prices
         self._running: set[Pump] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -141,7 +146,9 @@ class Attempts:
         prepared = prepare(request, dialect, target.model, profile.request_fields, drops=upstream.drops)
         if isinstance(prepared, BadRequest):
             return prepared
-        row = self._row(request, target, caller)
+        started_at = time.time()
+        price = self._prices().find(upstream.vendor, (target.model,), int(started_at * 1_000_000))
+        row = self._row(request, target, caller, started_at, len(prepared.body), price)
         try:
             services.ledger.open(row)
         except LedgerUnavailable:
@@ -150,7 +157,7 @@ class Attempts:
         pipeline = Pipeline(self._setup(target, caller, row, profile, prepared, dialect), asked)
         count = self._count_prompt(_countable(request), request.size)
         timeouts = timeouts_of(upstream, profile)
-        pump = Pump(pipeline, client, row, timeouts, services, count, drain=upstream.drain)
+        pump = Pump(pipeline, client, row, timeouts, services, count, price, drain=upstream.drain)
         self._running.add(pump)
         self._idle.clear()
         services.watcher.opened(upstream.name)
@@ -184,8 +191,17 @@ class Attempts:
         for pump in tuple(self._running):
             pump.interrupt(Stop.SHUTDOWN)
 
-    def _row(self, request: ClientRequest, target: Target, caller: Caller) -> AttemptOpen:
+    def _row(
+        self,
+        request: ClientRequest,
+        target: Target,
+        caller: Caller,
+        started_at: float,
+        request_bytes: int,
+        price: Price | None,
+    ) -> AttemptOpen:
         upstream = target.upstream
+        max_output = _max_output(request.body)
         return AttemptOpen(
             attempt_id=new_id(),
             request_id=caller.request_id,
@@ -194,12 +210,17 @@ class Attempts:
             tenant=caller.tenant,
             endpoint=CLIENT_DIALECTS[request.client].endpoint,
             streamed=request.stream,
-            started_at=time.time(),
+            started_at=started_at,
             upstream=upstream.name,
             vendor=upstream.vendor,
             credential=upstream.credential,
             model_alias=request.model,
             model=target.model,
+            request_bytes=request_bytes,
+            max_output=max_output,
+            price_version=price.version if price is not None else None,
+            currency=price.currency if price is not None else None,
+            cost_bound=bound(price, request_bytes, max_output) if price is not None else None,
         )
 
     def _setup(
@@ -269,6 +290,14 @@ def address(base: URL, path: str) -> URL:
     url = base.with_path(base.raw_path.rstrip("/") + target.raw_path, encoded=True)
     query = "&".join(part for part in (base.raw_query_string, target.raw_query_string) if part)
     return URL(f"{url}?{query}", encoded=True) if query else url
+
+
+def _max_output(body: Mapping[str, object]) -> int | None:
+    """The longest answer that the client asked for, of all its choices together, in tokens; None: it set no limit."""
+    limits = [body.get(name) for name in ("max_completion_tokens", "max_output_tokens", "max_tokens")]
+    limit = next((value for value in limits if type(value) is int and value > 0), None)
+    choices = body.get("n")
+    return limit * choices if limit is not None and type(choices) is int and choices > 1 else limit
 
 
 def _countable(request: ClientRequest) -> Mapping[str, object]:

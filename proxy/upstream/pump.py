@@ -21,6 +21,8 @@ from proxy.canon.ending import Ending, Stop
 from proxy.canon.usage import Count
 from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptClose, AttemptOpen, LedgerStore
+from proxy.metering.prices import Price
+from proxy.metering.pricing import Counted, price
 from proxy.pipeline import EVENT_STREAM, Closing, Facts, Head, Pipeline
 from proxy.semantics.struck import struck, struck_text
 from proxy.upstream.clock import Clock
@@ -105,7 +107,7 @@ class _At(Enum):
 
 class Pump:
     """Runs one attempt from the open exchange to its closing. `input_count` is our count of the prompt, in the
-    making."""
+    making; `price_of_model` what a token costs, None where nobody knows."""
 
     def __init__(
         self,
@@ -115,11 +117,13 @@ class Pump:
         timeouts: Timeouts,
         services: Services,
         input_count: PromptCount,
+        price_of_model: Price | None = None,
         *,
         drain: bool = False,
     ) -> None:
         self._pipeline, self._client, self._row, self._timeouts = pipeline, client, row, timeouts
         self._services, self._input_count, self._drain = services, input_count, drain
+        self._price = price_of_model
         self._exchange: Exchange | None = None
         self._at = _At.NOTHING
         self._started = False
@@ -413,6 +417,13 @@ class Pump:
             billed_input=normal.billed_input,
             billed_output=normal.billed_output,
         )
+        if self._price is not None:
+            counted = Counted(count.input, count.output, row.counted_reasoning)
+            costs = price(self._price, normal, counted, facts.service_tier)
+            row.price_tier = costs.tier
+            row.cost_input, row.cost_output = costs.input, costs.output
+            row.cost_cache_read, row.cost_cache_write = costs.cache_read, costs.cache_write
+            row.own_cost_input, row.own_cost_output = costs.own_input, costs.own_output
         if secrets := self._pipeline.setup.secrets:
             _strike_out(row, secrets)
         return row

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.errors import RuleError
+from proxy.errors import ConfigError
 from proxy.semantics.ruleset import RuleSet
-from proxy.stores.rules import RuleWatcher, default_rules_dir, load_rules
+from proxy.stores.rules import FolderWatcher, default_rules_dir, load_rules
 
 pytestmark = pytest.mark.clause("R2")
 
@@ -40,7 +40,7 @@ class Watched:
         self.folder = folder
         self.in_force = load_rules(folder)
         self.changes = 0
-        self.refused: list[RuleError] = []
+        self.refused: list[ConfigError] = []
 
     def on_change(self, rules: RuleSet) -> None:
         self.in_force = rules
@@ -64,7 +64,7 @@ class Watched:
 
 @contextlib.asynccontextmanager
 async def watching(state: Watched) -> AsyncIterator[Watched]:
-    watcher = RuleWatcher(state.in_force.version)
+    watcher = FolderWatcher(load_rules, state.in_force.version)
     task = asyncio.get_running_loop().create_task(watcher.watch(state.folder, state.on_change, state.refused.append))
     yield state
     task.cancel()
@@ -187,11 +187,11 @@ async def test_an_edit_between_loading_and_watching_is_not_missed(loaded: Watche
 
 
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """No folder, or a file that is no UTF-8: a RuleError with its place."""
-    with pytest.raises(RuleError, match=r"nowhere: the rules folder cannot be read"):
+    """No folder, or a file that is no UTF-8: a ConfigError with its place."""
+    with pytest.raises(ConfigError, match=r"nowhere: the rules folder cannot be read"):
         load_rules(tmp_path / "nowhere")
     (tmp_path / "_default.yaml").write_bytes(b"rules: []\n# \xff\n")
-    with pytest.raises(RuleError, match=r"_default\.yaml:2: is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"_default\.yaml:2: is not UTF-8"):
         load_rules(tmp_path)
 
 

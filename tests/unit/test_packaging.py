@@ -196,7 +196,7 @@ def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Pa
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("proxy", "rules", "recordings"):
+    for name in ("proxy", "rules", "recordings", "prices"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
     built = subprocess.run(build, capture_output=True, text=True, check=False)
@@ -208,6 +208,7 @@ def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Pa
     evidence = {
         f"proxy/_recordings/{path.relative_to(ROOT / 'recordings')}" for path in (ROOT / "recordings").rglob("*.jsonl")
     }
-    assert rules | sources | evidence | {"proxy/py.typed", "proxy/_rules/verdicts.lock"} <= names
+    prices = {f"proxy/_prices/{path.name}" for path in (ROOT / "prices").glob("*.yaml")}
+    assert rules | prices | sources | evidence | {"proxy/py.typed", "proxy/_rules/verdicts.lock"} <= names
     assert not any(name.startswith("tests") for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -177,7 +177,7 @@ JSON = st.recursive(
 def test_any_object_has_a_letter_for_each_figure(
     vendor: str, told: dict[str, object], ending: Ending, finished: bool
 ) -> None:
-    """Whatever a vendor sends: nothing raises, `a` stands exactly where there is no figure, none is negative or huge."""
+    """Whatever a vendor sends: nothing raises, `a` stands where there is no figure, and none is negative or huge."""
     one = normal(vendor, told, End(ending, finished, True))
     values = [getattr(one, name) for name in FIGURES]
     assert [letter == "a" for letter in one.told] == [value is None for value in values]
