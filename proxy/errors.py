@@ -32,5 +32,13 @@ class LimitExceeded(SluiceError):
         super().__init__(f"{what} is longer than {limit} bytes")
 
 
+class InvoiceError(SluiceError):
+    """A vendor's export that cannot be read. `problems` are (place, reason), the first ones of many."""
+
+    def __init__(self, file: str, problems: tuple[tuple[str, str], ...]) -> None:
+        self.file, self.problems = file, problems
+        super().__init__("\n".join(f"{place}: {reason}" for place, reason in problems))
+
+
 class LedgerUnavailable(SluiceError):
     """The ledger cannot make a row durable: no `[DONE]` may be sent (contract L1)."""

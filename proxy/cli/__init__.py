@@ -28,7 +28,10 @@ COMMANDS: Final = {
     "probe": Lazy("proxy.cli.probe", "probe", "Ask a live vendor, and learn its rules from what it says."),
     "check-rules": Lazy("proxy.cli.check_rules", "check_rules", "Replay every recording against the rules."),
     "learn": Lazy("proxy.cli.learn", "learn", "Turn answers that no rule knows into rules."),
-    "ledger": Lazy("proxy.cli.ledger", "ledger", "Look into the ledger and export it."),
+    "ledger": Lazy("proxy.cli.ledger", "ledger", "Look into the ledger, export it, price it again, prune it."),
+    "report": Lazy("proxy.cli.report", "report", "What was used and what it costs, by our count and the vendor's."),
+    "reconcile": Lazy("proxy.cli.reconcile", "reconcile", "Hold a vendor's invoice against the ledger."),
+    "check-prices": Lazy("proxy.cli.prices", "check_prices", "Are the price files right, and is every model priced?"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`sluice ledger export`: the ledger as lines or a table (contract C3, C5, L4).
+"""`sluice ledger export`: the ledger as lines, a table or Parquet (contract C3, C5, L4).
 
 In: a configuration file, without the vendors' keys, and a span of time. Out: one row per attempt on standard output,
 ordered by its start, the same bytes for the same ledger and options; how many on standard error. It reads beside a
@@ -23,7 +23,7 @@ import orjson
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from proxy.config import load_config
+from proxy.config import LedgerSettings, load_config
 from proxy.stores.ledger_read import read_flat, read_json
 from proxy.stores.ledger_rows import FLAT_COLUMNS, to_micros
 
@@ -56,22 +56,25 @@ def ledger() -> None:
     type=click.Choice(["jsonl", "csv", "parquet"]),
     default="jsonl",
     show_default=True,
-    help="parquet is not built yet.",
+    help="parquet is a folder with a file for each day.",
 )
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where parquet goes.")
 @click.option("--since", type=Moment(), metavar="T", help="Attempts that started at T or later.")
 @click.option("--until", type=Moment(), metavar="T", help="Attempts that started before T.")
 @click.option("--json", "as_json", is_flag=True, help="Say how many in JSON.")
-def export(config_file: Path, form: str, since: datetime | None, until: datetime | None, as_json: bool) -> int:
-    """Write the rows of the ledger to standard output."""
-    if form == "parquet":
-        click.echo(
-            "sluice: parquet needs pyarrow or DuckDB, which this version does not use; take jsonl or csv", err=True
-        )
+def export(
+    config_file: Path, form: str, out: Path | None, since: datetime | None, until: datetime | None, as_json: bool
+) -> int:
+    """Write the rows of the ledger to standard output, or days of Parquet to a folder."""
+    if (form == "parquet") != (out is not None):
+        click.echo("sluice: --format parquet and --out DIR go together", err=True)
         return _CANNOT
     if since is not None and until is not None and to_micros(since) > to_micros(until):
         click.echo(f"sluice: --since {since.isoformat()} is later than --until {until.isoformat()}", err=True)
         return _CANNOT
     place = load_config(config_file, secrets=False).ledger
+    if out is not None:
+        return _export_days(place, out, since, until, as_json)
     if form == "csv":
         blobs = csv_lines(read_flat(place.url, place.journal_dir, since, until))
     else:
@@ -86,6 +89,30 @@ def export(config_file: Path, form: str, since: datetime | None, until: datetime
         click.echo(orjson.dumps({"rows": rows}), err=True)
     elif sys.stderr.isatty():
         click.echo(f"{rows} attempts", err=True)
+    return 0
+
+
+def _export_days(
+    place: LedgerSettings, out: Path, since: datetime | None, until: datetime | None, as_json: bool
+) -> int:
+    """Days that are over, unless --until says otherwise; one of which an attempt still runs is left for later."""
+    from proxy.stores.parquet import export_parquet, today  # DuckDB, which the other forms do not need
+
+    last = today() if until is None else to_micros(until)
+    first = None if since is None else to_micros(since)
+    try:
+        done = export_parquet(place.url, place.journal_dir, out, first, last)
+    except OSError as problem:
+        click.echo(f"sluice: {out} cannot be written: {problem.strerror or problem}", err=True)
+        return _CANNOT
+    left = [str(day) for day in done.still_open]
+    if as_json:
+        days = {str(day): rows for day, rows in done.days}
+        click.echo(orjson.dumps({"rows": done.rows, "days": days, "still_open": left}), err=True)
+    elif sys.stderr.isatty() or left:
+        click.echo(f"{done.rows} attempts of {len(done.days)} days in {out}", err=True)
+        for day in left:
+            click.echo(f"  {day} is left for later: attempts of it still run", err=True)
     return 0
 
 

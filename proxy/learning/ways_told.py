@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from proxy.learning.fit import MAX_LOOSENESS, Fit
 from proxy.learning.ways_values import NOT_SHOWN, FinishWord, MovedWay, Seen, UsageWay, Ways
+from proxy.metering.fit import MAX_LOOSENESS, Fit
 
 #: So many edges without a cut show that there are none.
 _ENOUGH_EDGES: Final = 20

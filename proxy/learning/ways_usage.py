@@ -15,11 +15,11 @@ from typing import Final
 
 from proxy.canon.usage import Usage
 from proxy.dialects.payload import as_count, as_mapping
-from proxy.learning.fit import fit_line
 from proxy.learning.ways_counts import counted_output, counted_prompt
 from proxy.learning.ways_exchange import Exchange
 from proxy.learning.ways_texts import children_of
 from proxy.learning.ways_values import MIXED, NOT_SHOWN, Seen, UsageWay
+from proxy.metering.fit import fit_line
 from proxy.semantics.paths import JsonPath
 from proxy.semantics.rule import UsageWays
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from proxy.learning.fit import Fit
+from proxy.metering.fit import Fit
 
 #: What the answers did not show, and what they showed in more than one way.
 NOT_SHOWN: Final = "not shown"

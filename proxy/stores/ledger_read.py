@@ -38,7 +38,7 @@ from proxy.stores.ledger_rows import (
     with_objects,
 )
 from proxy.stores.ledger_sql import Database, Lease, is_sqlite, sqlite_path
-from proxy.stores.schema import create_statements
+from proxy.stores.schema import HEAD, create_statements
 from proxy.stores.segments import Segment, is_alive, list_locks, list_segments
 
 _STARTED, _ID = COLUMNS.index("started_at"), COLUMNS.index("attempt_id")
@@ -74,23 +74,69 @@ def _read(url: str, folder: Path, since: datetime | None, until: datetime | None
         raise LedgerUnavailable(f"the ledger's journals cannot be read: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The ledger at one moment: what is drained, what only the journals hold yet, and who was alive."""
+
+    database: Database
+    overlay: Database
+    living: _Living
+
+    def rows(self, since: int | None, until: int | None) -> Iterator[Values]:
+        """Each attempt once, resolved, by start and id."""
+        for values in _merged(self.database.rows(since, until), self.overlay.rows(since, until)):
+            yield self.living.resolve(values)
+
+    def unsettled(self, since: int | None, until: int | None) -> list[Values]:
+        """Attempts whose row in the database is not the last word: undrained and running ones, resolved."""
+        waiting = {str(values[_ID]): values for values in self.overlay.rows(since, until)}
+        drained = {str(values[_ID]): values for values in self.database.running(since, until)}
+        drained |= {str(values[_ID]): values for values in self.database.rows_of(sorted(waiting))}
+        chosen = waiting | {
+            attempt_id: values
+            for attempt_id, values in drained.items()
+            if values[_CLOSED_BY] == BY_WRITER or waiting.get(attempt_id, values)[_CLOSED_BY] != BY_WRITER
+        }
+        return [self.living.resolve(chosen[attempt_id]) for attempt_id in sorted(chosen)]
+
+
+@contextmanager
+def snapshot(url: str, folder: Path) -> Iterator[Snapshot]:
+    """Open the ledger for reading as it is now. Raises `LedgerUnavailable` if it cannot be read."""
+    try:
+        with ExitStack() as stack:
+            yield _snapshot(url, folder, stack)
+    except OSError as error:
+        raise LedgerUnavailable(f"the ledger's journals cannot be read: {error}") from error
+
+
+@contextmanager
+def private_ledger() -> Iterator[Database]:
+    """An empty ledger that only we see."""
+    with _private() as database:
+        yield database
+
+
 def _read_between(url: str, folder: Path, bounds: tuple[int | None, int | None]) -> Iterator[Values]:
     with ExitStack() as stack:
-        locks = {writer: is_alive(folder, writer) for writer in list_locks(folder)}
-        segments = _open_segments(folder, stack)
-        for segment, _ in segments:
-            locks.setdefault(segment.writer, is_alive(folder, segment.writer))  # began just now, or has lost its lock
-        overlay = stack.enter_context(_private())
-        database = _database(url)
-        if database is None:
-            database = stack.enter_context(_private())
-        else:
-            stack.callback(database.close)
-        stack.enter_context(database.snapshot())
-        living = _Living(locks, _last_writes(segments), database.leases())
-        _overlay(overlay, segments, database.progress())
-        for values in _merged(database.rows(*bounds), overlay.rows(*bounds)):
-            yield living.resolve(values)
+        yield from _snapshot(url, folder, stack).rows(*bounds)
+
+
+def _snapshot(url: str, folder: Path, stack: ExitStack) -> Snapshot:
+    locks = {writer: is_alive(folder, writer) for writer in list_locks(folder)}
+    segments = _open_segments(folder, stack)
+    for segment, _ in segments:
+        locks.setdefault(segment.writer, is_alive(folder, segment.writer))  # began just now, or has lost its lock
+    overlay = stack.enter_context(_private())
+    database = _database(url)
+    if database is None:
+        database = stack.enter_context(_private())
+    else:
+        stack.callback(database.close)
+    stack.enter_context(database.snapshot())
+    living = _Living(locks, _last_writes(segments), database.leases())
+    _overlay(overlay, segments, database.progress())
+    return Snapshot(database, overlay, living)
 
 
 def _open_segments(folder: Path, stack: ExitStack) -> list[tuple[Segment, int]]:
@@ -118,10 +164,17 @@ def _database(url: str) -> Database | None:
     if is_sqlite(url) and not Path(sqlite_path(url)).exists():
         return None
     database = Database(url, read_only=True)
-    if database.has_tables():
-        return database
-    database.close()
-    return None
+    if not database.has_tables():
+        database.close()
+        return None
+    revision = database.revision()
+    if revision < HEAD:
+        database.close()
+        raise LedgerUnavailable(
+            f"the ledger's schema is of an older version ({revision}, needed is {HEAD}): start `sluice serve` once, "
+            "which brings it up to date, or read it with the program that wrote it"
+        )
+    return database
 
 
 @contextmanager

@@ -196,6 +196,11 @@ class Database:
             visible = "" if self._sqlite else " AND pg_table_is_visible(oid)"
             return bool(self._run(f"{catalog} WHERE {name} = 'attempts'{visible}", ()).fetchall())
 
+    def revision(self) -> str:
+        """Of the schema."""
+        with self._translated():
+            return str(self._run("SELECT version_num FROM alembic_version", ()).fetchone()[0])
+
     # -- reading ------------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -221,6 +226,33 @@ class Database:
                 cursor.execute(self._marked(sql), bounds)
                 while rows := cursor.fetchmany(_FETCH_ROWS):
                     yield from rows
+
+    def running(self, since: int | None, until: int | None) -> list[Values]:
+        """The rows that nobody has ended yet, as `rows` has them."""
+        sql = (
+            f"SELECT {_COLUMN_LIST} FROM attempts WHERE closed_by IS NULL AND started_at >= ? AND started_at < ? "
+            "ORDER BY started_at, attempt_id"
+        )
+        bounds = (-(2**63) if since is None else since, 2**63 - 1 if until is None else until)
+        with self._translated():
+            return list(self._run(sql, bounds).fetchall())
+
+    def rows_of(self, attempt_ids: Sequence[str]) -> list[Values]:
+        """The rows of these attempts, as far as they are there."""
+        found: list[Values] = []
+        with self._translated():
+            for start in range(0, len(attempt_ids), _FETCH_ROWS):
+                some = tuple(attempt_ids[start : start + _FETCH_ROWS])
+                marks = ", ".join("?" * len(some))
+                found += self._run(
+                    f"SELECT {_COLUMN_LIST} FROM attempts WHERE attempt_id IN ({marks})", some
+                ).fetchall()
+        return found
+
+    def select(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a whole statement, its values written in."""
+        with self._translated():
+            return list(self._connection.execute(sql).fetchall())
 
     def execute_script(self, statements: Sequence[str]) -> None:
         with self._translated():

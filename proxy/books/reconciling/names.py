@@ -11,7 +11,20 @@ import re
 from collections.abc import Iterable
 
 _REGION = re.compile(r"^(us|eu|apac|jp|au|global|us-gov)[.](?=[a-z])")
-_DATED = re.compile(r"[-@:_ ]?(v\d+(:\d+)?|20\d\d-?[01]\d-?[0-3]\d|[01]\d[0-3]\d|latest|preview|\d{3})$")
+_DATED = re.compile(r"[-@:_ ]?(v\d+([:-]\d+)?|20\d\d-?[01]\d-?[0-3]\d|[01]\d[0-3]\d|latest|preview|\d{3})$")
+_MAKERS = (
+    "anthropic",
+    "meta",
+    "amazon",
+    "mistral",
+    "cohere",
+    "google",
+    "openai",
+    "deepseek",
+    "qwen",
+    "ai21",
+    "moonshotai",
+)
 _SEPARATORS = re.compile(r"[\s_./:@]+")
 
 
@@ -30,6 +43,14 @@ def undated(name: str) -> str:
     return bare
 
 
+def squeezed(name: str) -> str:
+    """Letters and digits alone, without its maker: `Claude3.5Sonnet` is `anthropic.claude-3-5-sonnet-20241022-v2:0`."""
+    bare = undated(plain(name))
+    for maker in _MAKERS:
+        bare = bare.removeprefix(f"{maker}-")
+    return re.sub(r"[^a-z0-9]+", "", bare)
+
+
 def groups(ledger: Iterable[tuple[str, str]], invoice: Iterable[str]) -> dict[tuple[str, str], str]:
     """For each (served model, asked model) of the ledger the name of its group: that of the invoice's model which it
     is, or its served name. The nearest of several wins: the exact name, the same in other writing, the same without
@@ -38,12 +59,14 @@ def groups(ledger: Iterable[tuple[str, str]], invoice: Iterable[str]) -> dict[tu
     exact = set(names)
     by_plain = _unique((plain(name), name) for name in names)
     by_bare = _unique((undated(plain(name)), name) for name in names)
+    by_letters = _unique((squeezed(name), name) for name in names)
     found: dict[tuple[str, str], str] = {}
     for served, asked in ledger:
         both = (served, asked)
         tries = [name for name in both if name in exact]
         tries += [by_plain[plain(name)] for name in both if plain(name) in by_plain]
         tries += [by_bare[undated(plain(name))] for name in both if undated(plain(name)) in by_bare]
+        tries += [by_letters[squeezed(name)] for name in both if squeezed(name) in by_letters]
         found[both] = tries[0] if tries else served
     return found
 

@@ -120,7 +120,7 @@ def test_finance_needs_no_key_of_a_vendor(
 def test_what_cannot_be_done_is_told_with_its_reason_and_exit_code_two(
     config: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """A wrong moment, a missing configuration, a format that needs what is not there, a broken database."""
+    """A wrong moment, a missing configuration, Parquet without a folder, a broken database."""
     assert run(export(config, "--since", "2026-03-02", "--until", "2026-03-01T23:00:00Z")) == 2
     said = b"--since 2026-03-02T00:00:00 is later than --until 2026-03-01T23:00:00+00:00"
     assert said in capfdbinary.readouterr().err
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_told_with_its_reason_and_exit_code_two(
     assert run(export(config.with_name("other.yaml"))) == 2
     assert b"other.yaml" in capfdbinary.readouterr().err
     assert run(export(config, "--format", "parquet")) == 2
-    assert b"parquet needs pyarrow or DuckDB" in capfdbinary.readouterr().err
+    assert b"--format parquet and --out DIR go together" in capfdbinary.readouterr().err
     config.with_name("ledger.db").write_bytes(b"this is no database at all" * 100)
     assert run(export(config)) == 2
     told = capfdbinary.readouterr()

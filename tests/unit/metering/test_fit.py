@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.learning.fit import Fit, fit_line
+from proxy.metering.fit import Fit, fit_line
 
 COUNTS = (3, 17, 40, 88, 131, 260)
 

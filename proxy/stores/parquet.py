@@ -1,0 +1,164 @@
+"""The ledger as Parquet, a folder a day, for warehouses and large reports (contract C3, L4).
+
+    DIR/attempts/day=2026-10-05/attempts.parquet     by the UTC day of the start; rows by start and id
+    DIR/repricings.parquet
+
+Columns are the ledger's own (`ledger_rows.COLUMNS`: microseconds, nano-units), and `started` and `ended` as timestamps
+for people. A day is written beside its place and put there in one step, so that a reader sees all of it or what was
+there before; the same rows make the same file. In bounded memory: a day's rows go through a file of their own.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from proxy.stores.ledger_read import Snapshot, snapshot
+from proxy.stores.ledger_rows import COLUMNS, Values
+from proxy.stores.schema import attempts, repricings
+
+_DAY_US = 86_400_000_000
+_NULL = "\x1f"
+_EPOCH = date(1970, 1, 1)
+_STARTED, _ENDING = COLUMNS.index("started_at"), COLUMNS.index("ending")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: days and rows of each, and the days left out because an attempt of them still runs."""
+
+    days: tuple[tuple[date, int], ...]
+    still_open: tuple[date, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, rows in self.days)
+
+
+def export_parquet(
+    url: str, journal_dir: Path, out: Path, since: int | None, until: int, *, include_open: bool = False
+) -> Exported:
+    """Write whole days up to `until` (microseconds; the day that it falls into is left out). Raises
+    `LedgerUnavailable` or `OSError`."""
+    written: list[tuple[date, int]] = []
+    left: list[date] = []
+    last = until // _DAY_US * _DAY_US
+    with snapshot(url, journal_dir) as ledger:
+        for day, rows in _days(ledger, since, last):
+            spool = out / f".{day}.{os.getpid()}.csv"
+            out.mkdir(parents=True, exist_ok=True)
+            try:
+                count, is_open = _spool(spool, rows)
+                if is_open and not include_open:
+                    left.append(day)
+                else:
+                    _write_day(spool, out / "attempts" / f"day={day}" / "attempts.parquet")
+                    written.append((day, count))
+            finally:
+                spool.unlink(missing_ok=True)
+        _write_repricings(ledger, out)
+    return Exported(tuple(written), tuple(left))
+
+
+def _days(ledger: Snapshot, since: int | None, until: int) -> Iterator[tuple[date, Iterator[Values]]]:
+    """The rows of each day; each must be read to its end before the next is asked for."""
+    rows = ledger.rows(since, until)
+    waiting: list[Values] = []
+
+    def of(number: int) -> Iterator[Values]:
+        while waiting:
+            yield waiting.pop()
+        for values in rows:
+            if _number(values) != number:
+                waiting.append(values)
+                return
+            yield values
+
+    for values in rows:
+        waiting.append(values)
+        while waiting:
+            number = _number(waiting[0])
+            yield _EPOCH + timedelta(days=number), of(number)
+
+
+def _number(values: Values) -> int:
+    started = values[_STARTED]
+    assert isinstance(started, int), "microseconds"
+    return started // _DAY_US
+
+
+def _spool(path: Path, rows: Iterator[Values]) -> tuple[int, bool]:
+    count, is_open = 0, False
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for values in rows:
+            count += 1
+            writer.writerow([_NULL if cell is None else cell for cell in values])
+            is_open = is_open or values[_ENDING] is None
+    return count, is_open
+
+
+def _write_day(spool: Path, target: Path) -> None:
+    kinds = {"BIGINT": "BIGINT", "BOOLEAN": "BOOLEAN"}
+    columns = ", ".join(f"'{name}': '{kinds.get(str(attempts.c[name].type), 'VARCHAR')}'" for name in COLUMNS)
+    select = (
+        f"SELECT *, make_timestamp(started_at) AS started, make_timestamp(ended_at) AS ended FROM read_csv("
+        f"'{_quoted(spool)}', header = false, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
+        f"nullstr = '{_NULL}', new_line = '\\n', max_line_size = 16777216, columns = {{{columns}}})"
+    )
+    _copy(select, target)
+
+
+def _copy(select: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        # one thread: rows stay in their order, and the file is the same each time
+        with duckdb.connect(config={"threads": 1, "memory_limit": "500MB"}) as connection:
+            connection.execute(f"COPY ({select}) TO '{_quoted(beside)}' (FORMAT parquet, COMPRESSION zstd)")
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write_repricings(ledger: Snapshot, out: Path) -> None:
+    names = [column.name for column in repricings.columns]
+    order = "attempt_id, price_version, price_tier"
+    rows = ledger.database.select(f"SELECT {', '.join(names)} FROM repricings ORDER BY {order}")
+    target = out / "repricings.parquet"
+    if not rows and not target.exists():
+        return
+    spool = out / f".repricings.{os.getpid()}.csv"
+    try:
+        with spool.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([[_NULL if cell is None else cell for cell in row] for row in rows])
+        kinds = ", ".join(
+            f"'{column.name}': '{'BIGINT' if str(column.type) == 'BIGINT' else 'VARCHAR'}'"
+            for column in repricings.columns
+        )
+        _copy(
+            f"SELECT * FROM read_csv('{_quoted(spool)}', header = false, auto_detect = false, delim = ',', "
+            f"quote = '\"', escape = '\"', nullstr = '{_NULL}', new_line = '\\n', columns = {{{kinds}}})",
+            target,
+        )
+    finally:
+        spool.unlink(missing_ok=True)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def today() -> int:
+    """The beginning of today in UTC, in microseconds: days before it are over."""
+    now = datetime.now(UTC)
+    return (now.date() - _EPOCH).days * _DAY_US
