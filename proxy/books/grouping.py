@@ -8,6 +8,7 @@ statement, so that SQLite, PostgreSQL and DuckDB come to the same day.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -72,7 +73,8 @@ def _offset(zone: str) -> ColumnElement[Any]:
     return case(*whens, else_=literal(spans[-1][1], BigInteger))
 
 
-def offsets(zone: str) -> list[tuple[int, int]]:
+@cache
+def offsets(zone: str) -> tuple[tuple[int, int], ...]:
     """(until, offset) of each span with one offset, in microseconds, in order; the last one's `until` means nothing."""
     tz = ZoneInfo(zone)
     spans: list[tuple[int, int]] = []
@@ -83,7 +85,7 @@ def offsets(zone: str) -> list[tuple[int, int]]:
         if _at(moment, tz) != _at(after, tz):
             spans.append((_micros(_transition(moment, after, tz)), _at(moment, tz)))
         moment = after
-    return [*spans, (0, _at(end, tz))]
+    return (*spans, (0, _at(end, tz)))
 
 
 def _transition(low: datetime, high: datetime, tz: ZoneInfo) -> datetime:

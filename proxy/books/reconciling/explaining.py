@@ -85,8 +85,18 @@ class Cell:
     def entry(self, reason: Reason, requests: int, tokens: Tokens, detail: str, amount: int = 0) -> Entry:
         return Entry(reason, self.group, self.day, requests, tokens, amount, detail, tuple(self.invoice.places))
 
-    def within_slack(self, tokens: Tokens, times: int = 1) -> bool:
-        return all(abs(figure) <= times * slack for figure, slack in zip(tokens, self.expected.slack, strict=True))
+    def within_slack(self, tokens: Tokens) -> bool:
+        figures = added(tokens, self.from_cache(tokens), -1)
+        return all(abs(figure) <= slack for figure, slack in zip(figures, self.expected.slack, strict=True))
+
+    def from_cache(self, over: Tokens) -> Tokens:
+        """What of the input of attempts that ended early came from a cache or went into one, which nobody told us: as
+        fresh input it was expected."""
+        most = self.expected.tokens[INPUT] + self.expected.slack[INPUT]
+        read, written = over[CACHE_READ], over[CACHE_WRITE]
+        if read < 0 or written < 0 or read + written > most:
+            return _NOTHING
+        return -read - written, read, written, 0
 
 
 def explain_tokens(cell: Cell, moved: Sequence[Entry]) -> list[Entry]:
@@ -99,6 +109,8 @@ def explain_tokens(cell: Cell, moved: Sequence[Entry]) -> list[Entry]:
         requests = None if requests is None else requests - entry.requests
     if not cell.says_tokens:
         return found + _expected_entries(cell, _NOTHING)
+    moved_kinds = cell.from_cache(tokens)
+    tokens = added(tokens, moved_kinds, -1)
     tokens, cached = _take_cached(cell, tokens)
     found += cached
     if requests is None:
@@ -111,7 +123,7 @@ def explain_tokens(cell: Cell, moved: Sequence[Entry]) -> list[Entry]:
     if not cell.within_slack(rest):
         found.append(cell.entry(Reason.UNEXPLAINED, 0, rest, "other tokens than the answers reported"))
         rest = _NOTHING
-    return found + _expected_entries(cell, rest)
+    return found + _expected_entries(cell, added(rest, moved_kinds))
 
 
 def _expected_entries(cell: Cell, rest: Tokens) -> list[Entry]:
@@ -157,12 +169,8 @@ def _early_tokens(cell: Cell) -> Tokens:
 
 
 def _take_cached(cell: Cell, over: Tokens) -> tuple[Tokens, list[Entry]]:
-    """Input that is on the invoice under another kind than the answers said. Attempts that ended early may have been
-    read from the cache: as much as that is no finding."""
-    early = cell.expected.tokens[INPUT] + cell.expected.slack[INPUT]
-    read, written = over[CACHE_READ], over[CACHE_WRITE]
-    moved = 0 if 0 <= read <= early else read
-    moved_write = 0 if 0 <= written <= early else written
+    """Input that is on the invoice under another kind than the answers said."""
+    moved, moved_write = over[CACHE_READ], over[CACHE_WRITE]
     fresh = over[INPUT] + moved + moved_write
     if not (moved or moved_write) or abs(fresh) > cell.expected.slack[INPUT] or moved * over[INPUT] > 0:
         return over, []
