@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -33,6 +34,7 @@ from proxy.semantics.rule import VendorProfile
 from proxy.semantics.ruleset import RuleSet
 from proxy.server.handlers import Routes
 from proxy.server.identity import Keys
+from proxy.server.readiness import readiness
 from proxy.server.runner import Runner
 from proxy.stores.counting import CountingPool
 from proxy.stores.inbox import Inbox
@@ -53,6 +55,7 @@ log = structlog.get_logger()
 
 _BACKLOG = 4096
 _TELL_S = 0.05
+_TELL_LEDGER_S = 5.0
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key")
@@ -111,7 +114,14 @@ class Worker:
         counting = Counting(shared_counter(), tasks)
         # The schema may have to be made: in a thread, because the loop has signals to hear meanwhile.
         ledger = await asyncio.to_thread(
-            Ledger.start, settings.ledger.url, settings.ledger.journal_dir, settings.instance, str(self._worker)
+            partial(
+                Ledger.start,
+                settings.ledger.url,
+                settings.ledger.journal_dir,
+                settings.instance,
+                str(self._worker),
+                journal_bytes=settings.ledger.journal_bytes,
+            )
         )
         inbox = Inbox(settings.ledger.inbox_dir, _secrets(settings))
         watchers = Watchers(metrics, AttemptLog(), InboxWatcher(inbox))
@@ -129,9 +139,9 @@ class Worker:
             attempts,
             keys(settings),
             settings.limits.request_bytes,
-            lambda: not self._stopping and ledger.healthy,
+            lambda: readiness(ledger.state, stopping=self._stopping),
             lambda: self._stopping,
-            metrics.render,
+            lambda: self._rendered(metrics, ledger),
         )
         # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
         runner = Runner(
@@ -143,7 +153,11 @@ class Worker:
         await runner.setup()
         site = web.SockSite(runner, self._sock, backlog=_BACKLOG)
         await site.start()
-        watching = [tasks.start(self._watch_rules(), "rules"), tasks.start(self._watch_prices(), "prices")]
+        watching = [
+            tasks.start(self._watch_rules(), "rules"),
+            tasks.start(self._watch_prices(), "prices"),
+            tasks.start(self._tell_ledger(metrics, ledger), "ledger metrics"),
+        ]
         tune_garbage_collector()
         log.info("serving", worker=self._worker, pid=os.getpid(), rules=self._rules.version, writer=ledger.writer)
         on_ready()
@@ -161,6 +175,18 @@ class Worker:
         await asyncio.to_thread(inbox.close)
         await asyncio.to_thread(counting.close)
         return 0
+
+    @staticmethod
+    def _rendered(metrics: Metrics, ledger: Ledger) -> tuple[bytes, str]:
+        """With how the ledger is now; of the other workers, how it was when they were last asked."""
+        metrics.ledger(ledger.state, ledger.drain.rows)
+        return metrics.render()
+
+    async def _tell_ledger(self, metrics: Metrics, ledger: Ledger) -> None:
+        """So that any worker's `/metrics` has every worker's figures."""
+        while True:
+            metrics.ledger(ledger.state, ledger.drain.rows)
+            await asyncio.sleep(_TELL_LEDGER_S)
 
     async def _let_finish(self, attempts: Attempts) -> None:
         """Streams may go on for `shutdown_s`; then each gets its error event (contract C1)."""

@@ -42,3 +42,7 @@ class InvoiceError(SluiceError):
 
 class LedgerUnavailable(SluiceError):
     """The ledger cannot make a row durable: no `[DONE]` may be sent (contract L1)."""
+
+
+class JournalFull(LedgerUnavailable):
+    """The database is away for so long that no more may be written for it: new work would go unbilled."""

@@ -128,7 +128,15 @@ class _Loading:
         except ValueError as problem:
             raise self._document.error(("ledger", "url"), str(problem)) from None
         journals = journal_dir(url, section.journal_dir, self._folder)
-        return LedgerSettings(url, journals, inbox_dir(url, self._folder))
+        kept = section.retention
+        return LedgerSettings(
+            url,
+            journals,
+            inbox_dir(url, self._folder),
+            section.journal_bytes,
+            None if kept is None else kept.days,
+            {} if kept is None else kept.tenants,
+        )
 
     def _upstream(self, name: str, section: UpstreamSection, vendors: frozenset[str]) -> UpstreamSettings:
         place: Place = ("upstreams", name)

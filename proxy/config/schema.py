@@ -149,9 +149,18 @@ class AuthSection(Section):
     keys: list[KeyEntry] = []
 
 
+class RetentionSection(Section):
+    """How many days rows are kept, for `sluice ledger prune`."""
+
+    days: Annotated[Whole, Field(ge=1, le=36_500)] | None = None
+    tenants: dict[Label, Annotated[Whole, Field(ge=1, le=36_500)]] = {}
+
+
 class LedgerSection(Section):
     url: NonEmpty = "sqlite:///ledger.db"
     journal_dir: NonEmpty | None = None
+    journal_bytes: Annotated[Whole, Field(ge=1 << 16, le=1 << 40)] = 1 << 30
+    retention: RetentionSection | None = None
 
 
 class DeadlinesSection(Section):

@@ -71,11 +71,15 @@ class Auth:
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
     """`url` is absolute and may hold a password; `journal_dir` is where each worker appends its journal, `inbox_dir`
-    where answers that no rule knows are kept."""
+    where answers that no rule knows are kept; `journal_bytes` is what may wait for the database, of each worker;
+    `retention_days` is for `sluice ledger prune`, None keeps rows for good, `tenant_days` are exceptions from it."""
 
     url: str = field(repr=False)
     journal_dir: Path
     inbox_dir: Path
+    journal_bytes: int = 1 << 30
+    retention_days: int | None = None
+    tenant_days: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

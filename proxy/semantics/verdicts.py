@@ -103,10 +103,12 @@ def malformed(vendor_status: int | None) -> Verdict:
     )
 
 
-def ledger_unavailable() -> Verdict:
-    return verdict(
-        ErrorClass.MODEL_UNAVAILABLE, "ledger_unavailable", "The proxy cannot record this request at the moment."
-    )
+def ledger_unavailable(*, full: bool = False) -> Verdict:
+    """`full`: its journal is, because the database is away."""
+    message = "The proxy cannot record this request at the moment."
+    if full:
+        message = "The proxy's journal is full while its ledger is away: it takes no work that it could not bill."
+    return verdict(ErrorClass.MODEL_UNAVAILABLE, "ledger_unavailable", message)
 
 
 def invalid(code: str, message: str, status: int = 400) -> Verdict:

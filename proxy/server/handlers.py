@@ -22,6 +22,7 @@ from proxy.semantics import verdicts
 from proxy.server.answers import json_answer, refusal
 from proxy.server.client import HttpClient
 from proxy.server.identity import Keys, identify
+from proxy.server.readiness import Readiness
 from proxy.upstream.attempts import Attempts, Caller
 
 log = structlog.get_logger()
@@ -36,14 +37,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Routes:
-    """`ready` says whether new requests may come; `render_metrics` gives the text of `/metrics` and its type."""
+    """`ready` says whether new requests may come, and why not; `render_metrics` gives the text of `/metrics` and its
+    type."""
 
     def __init__(
         self,
         attempts: Attempts,
         keys: Keys,
         max_request_bytes: int,
-        ready: Callable[[], bool],
+        ready: Callable[[], Readiness],
         stopping: Callable[[], bool],
         render_metrics: Callable[[], tuple[bytes, str]],
     ) -> None:
@@ -144,11 +146,8 @@ class Routes:
         return web.Response(text="alive\n", headers=_SERVER)
 
     async def readyz(self, _: web.Request) -> web.StreamResponse:
-        return (
-            web.Response(text="ready\n", headers=_SERVER)
-            if self._ready()
-            else web.Response(status=503, text="not ready\n", headers=_SERVER)
-        )
+        now = self._ready()
+        return web.Response(status=200 if now.ready else 503, text=now.text, headers=_SERVER)
 
     async def metrics(self, _: web.Request) -> web.StreamResponse:
         body, content_type = self._render_metrics()

@@ -112,6 +112,8 @@ class Drain:
         self.rows = 0
         self.dropped = 0
         self.reachable = True
+        #: Since when the database is away, in unix seconds; None while it is there.
+        self.away_since: float | None = None
         self._url, self._instance = url, instance
         self._journal, self._folder = journal, journal.folder
         self._host = socket.gethostname()
@@ -134,6 +136,7 @@ class Drain:
             self._round(now)
         except (LedgerUnavailable, OSError) as error:
             if self.reachable:
+                self.away_since = time.time()
                 log.warning("ledger database away, journals grow", error=str(error))
             self.reachable = False
             self._renewing_since = None
@@ -142,8 +145,18 @@ class Drain:
         else:
             if not self.reachable:
                 log.info("ledger database back")
-            self.reachable = True
+            self.reachable, self.away_since = True, None
+        self._journal.measure(self._undrained)
         return self.reachable
+
+    def _undrained(self) -> int:
+        """Bytes of this writer's segments that are not in the database."""
+        writer, total = self._journal.writer, 0
+        for segment in list_segments(self._folder):
+            if segment.writer == writer:
+                with contextlib.suppress(FileNotFoundError):  # drained and removed since
+                    total += max(0, segment.path.stat().st_size - self._offsets.get(segment.name, 0))
+        return total
 
     def finish(self) -> None:
         """The last round, after the journal's `finish`: drain all, end what is open, leave no file. If the database is

@@ -17,13 +17,14 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import structlog
 
-from proxy.errors import LedgerUnavailable
+from proxy.errors import JournalFull, LedgerUnavailable
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.stores.ledger_rows import encode_close, encode_open
 from proxy.stores.segments import (
@@ -45,6 +46,9 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 # busy worker; what goes over is lost to the ledger's detail only: its attempt is reported `interrupted`.
 BACKLOG_LINES = 50_000
 RETRY_S = 0.25
+# While the database is away the rows wait here. A row is some 2 kB: this is half a million attempts of one worker. What
+# runs when the journal is full may still end: ends are never refused, and there are as many as open attempts.
+JOURNAL_BYTES = 1 << 30
 # One sync costs some 60 us of CPU and a few wake-ups, however many share it. A quiet worker syncs a close at once; on a
 # busy one syncs keep this distance, so that a dozen closes share one.
 SYNC_GAP_S = 0.002
@@ -69,10 +73,14 @@ class Journal:
         files: Files | None = None,
         segment_bytes: int = SEGMENT_BYTES,
         backlog_lines: int = BACKLOG_LINES,
+        limit_bytes: int = JOURNAL_BYTES,
     ) -> None:
         self.folder, self.writer = folder, writer
         self.dropped = 0
         self.failures = 0
+        self.limit_bytes = limit_bytes
+        # What waited for the database when it was last measured, and how much had been written by then.
+        self._measured = self._written = self._written_then = 0
         self._files = files or RealFiles()
         self._segment_bytes, self._backlog_lines = segment_bytes, backlog_lines
         self._opens: dict[str, bytes] = {}
@@ -101,7 +109,27 @@ class Journal:
     def healthy(self) -> bool:
         return self._descriptor >= 0
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What is not in the database yet: as it was last measured, and all written since."""
+        return self._measured + self._written - self._written_then
+
+    @property
+    def is_full(self) -> bool:
+        """No further attempt may be opened."""
+        return self.waiting_bytes >= self.limit_bytes
+
+    def measure(self, undrained: Callable[[], int]) -> None:
+        """Take stock: `undrained` adds up what of the segments is not in the database."""
+        written = self._written
+        self._measured, self._written_then = undrained(), written
+
     def open(self, row: AttemptOpen) -> None:
+        if self.is_full:
+            raise JournalFull(
+                f"the ledger's journal is full: {self.waiting_bytes} bytes wait for the database, and "
+                f"ledger.journal_bytes allows {self.limit_bytes}"
+            )
         row.writer = self.writer
         payload = encode_open(row)
         line = encode_line(OPEN, payload)
@@ -246,6 +274,7 @@ class Journal:
             raise OSError("the segment was given up meanwhile")
         written = self._files.write(self._descriptor, blob)
         self._size += written
+        self._written += written
         if written != len(blob):
             raise OSError(f"only {written} of {len(blob)} bytes were written")
 

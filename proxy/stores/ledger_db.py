@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -16,7 +17,7 @@ import structlog
 from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.stores.drain import Drain
-from proxy.stores.journal import Journal
+from proxy.stores.journal import JOURNAL_BYTES, Journal
 from proxy.stores.ledger_sql import is_sqlite
 from proxy.stores.schema import upgrade
 from proxy.stores.segments import Files, writer_id
@@ -25,6 +26,22 @@ log = structlog.get_logger(__name__)
 
 # The last drain at the end of a worker. What is left then is drained by whoever runs next.
 STOP_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """How the ledger is. `writable`: the disk takes rows; `full`: no further attempt may begin; `away_since` is when
+    the database was last seen, in unix seconds, None while it is there; bytes wait for it, of `limit_bytes`."""
+
+    writable: bool
+    full: bool
+    away_since: float | None
+    waiting_bytes: int
+    limit_bytes: int
+
+    @property
+    def takes_work(self) -> bool:
+        return self.writable and not self.full
 
 
 class Ledger:
@@ -37,12 +54,20 @@ class Ledger:
         self._thread.start()
 
     @classmethod
-    def start(cls, url: str, journal_dir: Path, instance: str, worker: str, files: Files | None = None) -> Ledger:
+    def start(
+        cls,
+        url: str,
+        journal_dir: Path,
+        instance: str,
+        worker: str,
+        files: Files | None = None,
+        journal_bytes: int = JOURNAL_BYTES,
+    ) -> Ledger:
         """Begin to write. Raises `LedgerUnavailable` if the disk refuses, or SQLite the schema. PostgreSQL may be away:
         then the journal waits for it."""
         if is_sqlite(url):
             upgrade(url)
-        journal = Journal(journal_dir, writer_id(instance, worker), files)
+        journal = Journal(journal_dir, writer_id(instance, worker), files, limit_bytes=journal_bytes)
         return cls(journal, Drain(url, journal, instance))
 
     @property
@@ -52,6 +77,13 @@ class Ledger:
     @property
     def healthy(self) -> bool:
         return self.journal.healthy
+
+    @property
+    def state(self) -> LedgerState:
+        journal = self.journal
+        return LedgerState(
+            journal.healthy, journal.is_full, self.drain.away_since, journal.waiting_bytes, journal.limit_bytes
+        )
 
     def open(self, row: AttemptOpen) -> None:
         self.journal.open(row)

@@ -14,6 +14,7 @@ from prometheus_client import multiprocess
 
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.pipeline.values import Facts
+from proxy.stores.ledger_db import LedgerState
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _DELAYS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 1.0)
@@ -52,6 +53,24 @@ class Metrics:
         self._unmapped = prom.Counter(
             "sluice_unmapped_errors", "Errors that no rule knew.", ("upstream",), registry=registry
         )
+        self._waiting = prom.Gauge(
+            "sluice_ledger_waiting_bytes",
+            "What the journals hold for the ledger's database.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self._away = prom.Gauge(
+            "sluice_ledger_away",
+            "Workers that cannot reach the ledger's database.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self._drained = prom.Gauge(
+            "sluice_ledger_drained_rows",
+            "Finished attempts that the workers running now have brought into the database.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
         self._open = prom.Gauge(
             "sluice_open_streams", "Attempts running now.", registry=registry, multiprocess_mode="livesum"
         )
@@ -74,6 +93,12 @@ class Metrics:
             self._replaced.inc(facts.replaced)
         if facts.unmapped:
             self._unmapped.labels(upstream).inc()
+
+    def ledger(self, state: LedgerState, drained: int) -> None:
+        """How the ledger is now."""
+        self._waiting.set(state.waiting_bytes)
+        self._away.set(state.away_since is not None)
+        self._drained.set(drained)
 
     def render(self) -> tuple[bytes, str]:
         """The exposition text and its content type."""

@@ -21,7 +21,7 @@ from proxy.dialects.base import BadRequest, ClientRequest, VendorDialect
 from proxy.dialects.embeddings import EMBEDDINGS
 from proxy.dialects.openai.send import countable
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
-from proxy.errors import LedgerUnavailable
+from proxy.errors import JournalFull, LedgerUnavailable
 from proxy.metering.ledger import AttemptOpen
 from proxy.metering.prices import Price, PriceBook
 from proxy.metering.pricing import bound
@@ -151,8 +151,8 @@ class Attempts:
         row = self._row(request, target, caller, started_at, len(prepared.body), price)
         try:
             services.ledger.open(row)
-        except LedgerUnavailable:
-            return verdicts.ledger_unavailable()
+        except LedgerUnavailable as error:
+            return verdicts.ledger_unavailable(full=isinstance(error, JournalFull))
         asked = Asked(request.stream, request.usage, request.json, request.client, request.body)
         pipeline = Pipeline(self._setup(target, caller, row, profile, prepared, dialect), asked)
         count = self._count_prompt(_countable(request), request.size)
