@@ -188,17 +188,19 @@ def counted_differently(drifts: Sequence[Drift], since: int, until: int, zone: s
         for change in drift.changes:
             if since <= start_of(change.day, zone) < until:
                 found[(drift.model, change.day)].append((drift, change))
-    return [_finding(model, day, both) for (model, day), both in sorted(found.items())]
+    return [_finding(model, day, both, until, zone) for (model, day), both in sorted(found.items())]
 
 
-def _finding(model: str, day: date, both: Sequence[tuple[Drift, Change]]) -> Finding:
+def _finding(model: str, day: date, both: Sequence[tuple[Drift, Change]], until: int, zone: str) -> Finding:
+    """As far as it lies in the period."""
     tokens, last, words = 0, day, []
     for drift, change in both:
         later = [other.day for other in drift.changes if other.day > change.day]
         ends = later[0] if later else drift.days[-1].day + timedelta(days=1)
-        reported = sum(one.reported for one in drift.days if change.day <= one.day < ends)
+        within = [one for one in drift.days if change.day <= one.day < ends and start_of(one.day, zone) < until]
+        reported = sum(one.reported for one in within)
         tokens += round(reported * (1 - change.before / change.after)) if change.after else 0
-        last = max(last, ends - timedelta(days=1))
+        last = max(last, within[-1].day)
         words.append(
             f"{drift.side}: {change.before:.4g} of its tokens for one of ours before, {change.after:.4g} since"
         )

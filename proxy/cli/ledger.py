@@ -15,8 +15,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import click
 import orjson
@@ -43,9 +44,29 @@ class Moment(click.ParamType[datetime]):
             self.fail(f"{value!r} is no moment; write 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
 
 
-@click.group()
+class _LazyLedger(click.Group):
+    """Its further commands are imported when they are called: they need what an export does not."""
+
+    _MORE: Final = {
+        "prune": ("proxy.cli.ledger_prune", "ledger_prune"),
+        "reprice": ("proxy.cli.ledger_reprice", "ledger_reprice"),
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *self._MORE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._MORE:
+            return super().get_command(ctx, cmd_name)
+        module, name = self._MORE[cmd_name]
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command), name
+        return command
+
+
+@click.group(cls=_LazyLedger)
 def ledger() -> None:
-    """Look into the ledger and export it."""
+    """Look into the ledger, export it, price it again, prune it."""
 
 
 @ledger.command()

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from proxy.errors import LedgerUnavailable
-from proxy.stores.ledger_rows import BY_WRITER, COLUMNS, INFERRED, Values
+from proxy.stores.ledger_rows import BY_WRITER, COLUMNS, COST_COLUMNS, INFERRED, Values
 
 CONNECT_S = 5
 # How long SQLite waits for another process's transaction; each of ours is a few milliseconds.
@@ -136,6 +136,14 @@ class Database:
             cursor.executemany(self._insert_open, opens)
         if closes:
             cursor.executemany(self._upsert_close, closes)
+
+    def add_repricings(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Within a transaction. One that is there already stays as it is."""
+        names = ("attempt_id", "price_version", "price_tier", "repriced_at", "currency", *COST_COLUMNS)
+        marks = ", ".join([self._mark] * len(names))
+        self._connection.cursor().executemany(
+            f"INSERT INTO repricings ({', '.join(names)}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows
+        )
 
     def set_progress(self, segment: str, writer: str, drained: int) -> None:
         self._run(

@@ -78,7 +78,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     async def write() -> None:
         rows = [attempt(number, (100 + number, 20), tenant="商店" if number % 2 else "فروشگاه") for number in range(10)]
-        lost = dict.fromkeys(("usage_input", "usage_output", "cost_input", "cost_output"))
+        lost: dict[str, Any] = dict.fromkeys(("usage_input", "usage_output", "cost_input", "cost_output"))
         rows.append(attempt(10, ending="client_gone", usage_state="lost", usage_told="aaaaa", **lost))
         for row, end in rows:
             ledger.open(row)
