@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 #: Where a vendor counts a part of a figure: in it, beside it, or nowhere.
 Place = Literal["inside", "outside", "absent"]
 
-#: What became of a vendor's report. `final`: it counts. `partial`: the stream ended before the last one came, so its
-#: figures are too low. `total_only`: one sum and no parts. `characters`: not in tokens. `estimated`: a relay's own
-#: guess. `lost`: the stream ended before any came. `absent`: this vendor or this answer has none.
+#: What became of a vendor's report. `final`: it counts, and says both input and output. `partial`: the stream ended
+#: before the last one came, so its figures are too low, or it lacks input or output. `total_only`: one sum and no
+#: parts. `characters`: not in tokens. `estimated`: a relay's own guess. `lost`: the attempt ended before any came.
+#: `absent`: this vendor or this answer has none.
 UsageState = Literal["final", "partial", "total_only", "characters", "estimated", "lost", "absent"]
 
 #: The five figures, in the order of the letters of `NormalUsage.told`.
@@ -63,6 +65,8 @@ class Usage:
     #: A second scale, where the vendor has one that it charges by.
     billed_input: int | None = field(default=None, compare=False)
     billed_output: int | None = field(default=None, compare=False)
+    #: The vendor's own sum of everything.
+    total: int | None = field(default=None, compare=False)
     #: False where the object's last part, which has the output, has not come.
     is_final: bool = field(default=True, compare=False)
 
@@ -77,6 +81,24 @@ class Usage:
             output=None if self.output is None else max(0, self.output - self.reasoning_added + thought),
             cache_added=cached,
             reasoning_added=thought,
+        )
+
+    def without(self, untrusted: Collection[str]) -> Usage:
+        """The same with these of `FIGURES` not told, nor a sum that one of them is in."""
+        if not untrusted:
+            return self
+        wrong = set(untrusted)
+        if self.reasoning_added and "reasoning" in wrong:
+            wrong.add("output")
+        if self.cache_added and not wrong.isdisjoint(("cache_read", "cache_write")):
+            wrong.add("input")
+        return replace(
+            self,
+            input=None if "input" in wrong else self.input,
+            output=None if "output" in wrong else self.output,
+            cache_read=None if "cache_read" in wrong else self.cache_read,
+            cache_write=None if "cache_write" in wrong else self.cache_write,
+            reasoning=None if "reasoning" in wrong else self.reasoning,
         )
 
     @property

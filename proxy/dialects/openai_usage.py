@@ -29,7 +29,7 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
     if cache_read is None:
         cache_read = figure(vendor, "prompt_cache_hit_tokens", "cached_tokens")
     cache_write = figure(cached, "cache_write_tokens") if cached else None
-    return Usage(prompt, completion, cache_read, cache_write, reasoning, reasoning_added=added)
+    return Usage(prompt, completion, cache_read, cache_write, reasoning, reasoning_added=added, total=total)
 
 
 def client_usage(usage: Usage, native: Mapping[str, object] | None, count: Count) -> dict[str, object]:
@@ -76,9 +76,14 @@ def figure(vendor: Mapping[str, object], *names: str) -> int | None:
         value = vendor.get(name)
         if type(value) is int and value >= 0:
             return value
-        if (tokens := as_count(_whole(value))) is not None:
+        if (tokens := tokens_of(value)) is not None:
             return tokens
     return None
+
+
+def tokens_of(value: object) -> int | None:
+    """The value, if it is a number of tokens."""
+    return as_count(_whole(value))
 
 
 def _whole(value: object) -> object:

@@ -19,6 +19,7 @@ from proxy.dialects.openai.run import PlainShape
 from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
 from proxy.pipeline.choice import CALL, Choice, Key
+from proxy.pipeline.reports import understood
 from proxy.pipeline.values import Asked, Facts, Setup
 from proxy.semantics.completeness import corrected, inferred
 from proxy.semantics.fences import FenceStrip
@@ -548,13 +549,11 @@ class Answer:
         return self._writer.seal(usage, native, count, wanted=self._asked.usage)
 
     def _usage(self) -> tuple[Usage, Mapping[str, object] | None]:
-        """What the vendor reported, and its own object where the client knows its form."""
+        """What the vendor reported, and its own object where the client knows its form. Characters are no tokens."""
         vendor = self._facts.vendor_usage
-        if vendor is None:
+        if vendor is None or self._ways.usage.unit == "characters":
             return Usage(), None
-        ways = self._ways.usage
-        usage = self._reader.usage(vendor).placed(ways.reasoning, ways.cache)
-        return usage, vendor if self._is_native else None
+        return understood(vendor, self._reader, self._ways.usage), vendor if self._is_native else None
 
     # ---- one body ------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from proxy.canon.chunk import (
     Parsed,
 )
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
-from proxy.canon.usage import Count, NormalUsage, Usage
+from proxy.canon.usage import Count, NormalUsage
 from proxy.canon.verdict import Observation, Phase, Verdict
 from proxy.dialects.base import Framing, Reader
 from proxy.dialects.errors import error_of
@@ -37,11 +37,11 @@ from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, pa
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.dialects.signs import is_error, speaks_of_error
 from proxy.errors import LimitExceeded
-from proxy.metering.normal import End, Recipe, normalise
+from proxy.metering.normal import End, normalise
 from proxy.pipeline.answer import Answer
 from proxy.pipeline.intake import Intake, Shape
 from proxy.pipeline.repeats import Repeats
-from proxy.pipeline.reports import UsageReports
+from proxy.pipeline.reports import UsageReports, recipe_of, understood
 from proxy.pipeline.values import Asked, Closing, Facts, Head, Pieces, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.classifier import classify
@@ -91,6 +91,7 @@ class Pipeline:
         # Where each event must be looked at, none may pass unread.
         self._learnings = _LEARNINGS if self._repeats is None and not self._reports.looks else 0
         self._end_mark = False
+        self._stop: Stop | None = None
         self._is_whole = False
         self._is_torn = False
         self._aside_at_mark: bytes | None = None
@@ -312,6 +313,7 @@ class Pipeline:
                     for delta in parsed.chunk.deltas:
                         finish, delta.finish = delta.finish or finish, None
                     self._chunk(parsed.chunk, now)
+                    self._reports.with_error = parsed.chunk.usage is not None
                 if self.verdict is None:
                     self._classify(parsed.payload, parsed.data, frame.event, finish)
             case EndMark():
@@ -347,7 +349,7 @@ class Pipeline:
         parsed = self._reports.found(self._reader.read(frame.data, frame.event, False), frame.data)
         if isinstance(parsed, Chunk) and parsed.usage is not None:
             self._report(parsed.usage)
-            self.over = True
+            self._reports.with_finish = self.over = True
 
     def _report(self, usage: Mapping[str, object]) -> None:
         self.facts.vendor_usage = self._reports.joined(self.facts.vendor_usage, usage)
@@ -381,6 +383,11 @@ class Pipeline:
         return self._intake is not None and self._intake.shape is Shape.EVENTSTREAM
 
     def _chunk(self, chunk: Chunk, now: float) -> None:
+        self._take_chunk(chunk, now)
+        if chunk.usage is not None:
+            self._reports.with_finish, self._reports.with_error = self._answer.finished, self.verdict is not None
+
+    def _take_chunk(self, chunk: Chunk, now: float) -> None:
         facts = self.facts
         if chunk.usage is not None:
             self._report(chunk.usage)
@@ -497,6 +504,7 @@ class Pipeline:
     def finish(self, stop: Stop, now: float) -> Closing:
         """The end, once: `stop` says why reading stopped. Afterwards `facts` is what the row will say."""
         assert self.facts.ending is None, "a stream ends once"
+        self._stop = stop
         if stop in (Stop.EOF, Stop.CUT, Stop.AFTER_FINISH) or (stop in TIMEOUTS and self._is_refused):
             try:
                 self._end_of_input(stop, now)
@@ -690,17 +698,30 @@ class Pipeline:
 
     def normal_usage(self) -> NormalUsage:
         """What the vendor said of usage, by its recipe. After `finish`."""
-        facts, ways = self.facts, self.setup.profile.ways.usage
-        told = facts.vendor_usage
-        usage = Usage() if told is None else self._reader.usage(told).placed(ways.reasoning, ways.cache)
-        recipe = Recipe(
-            never=ways.scope == "absent",
-            is_last=ways.scope == "final",
-            in_characters=ways.unit == "characters",
-            by_relay=ways.source == "relay",
-            untrusted=ways.untrusted,
+        told, ways = self.facts.vendor_usage, self.setup.profile.ways.usage
+        usage = None if told is None else understood(told, self._reader, ways)
+        return normalise(usage, recipe_of(ways), self._usage_end)
+
+    @property
+    def _usage_end(self) -> End:
+        """A relay's end mark is an end too: after it no usage comes. Where a vendor always sends one, a body that ends
+        without it was cut. A request that was refused, or that never left, owes nothing."""
+        is_complete = self.facts.ending is Ending.COMPLETED or self._was_complete
+        is_closed = self._stop is Stop.EOF and not self._is_torn
+        is_closed = is_closed and (self._is_whole or self.setup.profile.ways.end_mark != "sent")
+        may_have_worked = self.facts.ending is not Ending.VENDOR_ERROR and self._stop is not Stop.CONNECT
+        return End(
+            is_whole=is_complete and (self._end_mark or is_closed),
+            is_settled=self._reports.with_error or (self._reports.with_finish and (is_complete or self.finished)),
+            is_owed=self.facts.first_progress_at is not None or (may_have_worked and not self._is_refused),
         )
-        return normalise(told, usage, recipe, End(facts.ending, self.finished, facts.first_progress_at is not None))
+
+    @property
+    def _was_complete(self) -> bool:
+        """The client left before the end, and the answer came to it all the same (contract W8, `drain`)."""
+        if self._left is None or self.verdict is not None or self._stop is None:
+            return False
+        return self._answer.finished and self._is_proved(self._stop)
 
     @property
     def streaming(self) -> bool:

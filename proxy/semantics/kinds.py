@@ -95,6 +95,13 @@ def _place(value: object) -> JsonPath:
     return path
 
 
+def _one_place(value: object) -> JsonPath:
+    path = _place(value)
+    if None in path.steps:
+        raise ValueError(f"{path.text} may stand for several places: write one, such as billed.input_tokens")
+    return path
+
+
 def listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
@@ -131,6 +138,7 @@ Statuses = Annotated[Any, BeforeValidator(_statuses)]
 Words = Annotated[Any, BeforeValidator(_words)]
 Path = Annotated[Any, BeforeValidator(_path)]
 Places = Annotated[list[Annotated[Any, BeforeValidator(_place)]], BeforeValidator(listed)]
+OnePlace = Annotated[Any, BeforeValidator(_one_place)]
 Slug = Annotated[str, BeforeValidator(_slug)]
 FieldName = Annotated[Any, BeforeValidator(_field_name)]
 TimeZone = Annotated[Any, BeforeValidator(_time_zone)]

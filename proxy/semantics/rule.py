@@ -100,7 +100,8 @@ class UsageWays:
     the last report counts (`final`, `cumulative`), all are added up (`increments`), or there is none (`absent`);
     `reasoning` and `cache`: whether its output and its input hold them. None: the dialect's reader knows. `unit`: what
     its figures count; `source`: who counted, the vendor or a relay in its place; `untrusted`: figures of it that are
-    known to be wrong, and count as not told."""
+    known to be wrong, and count as not told; `billed_input` and `billed_output`: where in the object a second scale
+    stands that the vendor charges by."""
 
     at: tuple[JsonPath, ...] = ()
     scope: UsageScope | None = None
@@ -109,6 +110,8 @@ class UsageWays:
     unit: UsageUnit = "tokens"
     source: UsageSource = "vendor"
     untrusted: frozenset[str] = frozenset()
+    billed_input: JsonPath | None = None
+    billed_output: JsonPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +151,10 @@ class VendorProfile:
 
     def speaking(self, dialect: str) -> VendorProfile:
         """The profile for an answer in this dialect: one that is not the usual has the ways of its family (xAI counts
-        reasoning beside its output in chat completions, and inside it in responses)."""
-        return self if dialect == self.dialect else replace(self, ways=StreamWays())
+        reasoning beside its output in chat completions, and inside it in responses). Who counts stays the same."""
+        if dialect == self.dialect:
+            return self
+        return replace(self, ways=StreamWays(usage=UsageWays(source=self.ways.usage.source)))
 
 
 @dataclass(frozen=True, slots=True)

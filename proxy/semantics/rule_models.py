@@ -19,6 +19,7 @@ from proxy.semantics.kinds import (
     FieldName,
     FinishWords,
     HeaderName,
+    OnePlace,
     Path,
     Places,
     Regex,
@@ -127,6 +128,11 @@ class FallbackModel(Strict):
     error_class: Annotated[ErrorClass, Field(strict=False)] = Field(alias="class")
 
 
+class BilledModel(Strict):
+    input: OnePlace | None = None
+    output: OnePlace | None = None
+
+
 class UsageModel(Strict):
     at: Places = Field(default_factory=list)
     scope: UsageScope | None = None
@@ -135,6 +141,7 @@ class UsageModel(Strict):
     unit: UsageUnit = "tokens"
     source: UsageSource = "vendor"
     untrusted: list[Literal["input", "output", "cache_read", "cache_write", "reasoning"]] = Field(default_factory=list)
+    billed: BilledModel = Field(default_factory=BilledModel)
 
 
 class DeadlinesModel(Strict):

@@ -102,6 +102,8 @@ def _build_ways(model: FileModel) -> StreamWays:
             usage.unit,
             usage.source,
             frozenset(usage.untrusted),
+            usage.billed.input,
+            usage.billed.output,
         ),
     )
 

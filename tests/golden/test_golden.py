@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -129,7 +130,9 @@ def _shown(transcript: Transcript) -> bytes:
 def _facts_of(transcript: Transcript) -> bytes:
     facts = transcript.facts
     told = {name: getattr(facts, name) for name in _FACTS}
+    normal = asdict(transcript.pipeline.normal_usage())
     told |= {
+        "normal_usage": {name: value for name, value in normal.items() if value is not None},
         "received": "".join(map("".join, facts.all_received())),
         "delivered": "".join(map("".join, facts.all_delivered())),
     }

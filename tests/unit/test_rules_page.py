@@ -154,7 +154,7 @@ def test_every_key_of_the_language_is_on_the_page() -> None:
     code = " ".join(re.findall(r"`([^`\n]+)`", PAGE)) + " ".join(blocks("yaml"))
     one = rule_models
     models: list[type[Strict]] = [one.FileModel, one.RuleModel, one.WhenModel, one.ThenModel, one.FallbackModel]
-    models += [one.RetryAfterModel, one.UsageModel, one.DeadlinesModel]
+    models += [one.RetryAfterModel, one.UsageModel, one.BilledModel, one.DeadlinesModel]
     keys = [key for model in models for key in keys_of(model)]
     assert [key for key in keys if not re.search(rf"(?<!\w){key}\b", code)] == []
 

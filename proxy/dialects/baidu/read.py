@@ -52,8 +52,8 @@ class BaiduReader(JsonReader):
         prompt, completion = figure(vendor, "prompt_tokens"), figure(vendor, "completion_tokens")
         total = figure(vendor, "total_tokens")
         if completion is None and prompt is not None and total is not None and total >= prompt:
-            return Usage(prompt, total - prompt, derived=frozenset(("output",)))
-        return Usage(prompt, completion)
+            return Usage(prompt, total - prompt, derived=frozenset(("output",)), total=total)
+        return Usage(prompt, completion, total=total)
 
     def _chunk(self, value: Mapping[str, object]) -> Chunk:
         self._is_blocked = self._is_blocked or _is_blocked(value)

@@ -75,7 +75,8 @@ class BedrockReader(JsonReader):
         read, write = figure(vendor, "cacheReadInputTokens"), figure(vendor, "cacheWriteInputTokens")
         fresh, beside = figure(vendor, "inputTokens"), (read or 0) + (write or 0)
         whole = None if fresh is None else fresh + beside
-        return Usage(whole, figure(vendor, "outputTokens"), read, write, cache_added=beside)
+        total = figure(vendor, "totalTokens")
+        return Usage(whole, figure(vendor, "outputTokens"), read, write, cache_added=beside, total=total)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 

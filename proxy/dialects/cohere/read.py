@@ -65,10 +65,12 @@ class CohereReader(JsonReader):
         """What was really processed; what is billed leaves out the preamble, and stands in where nothing else is
         said."""
         processed, billed = as_mapping(vendor.get("tokens")), as_mapping(vendor.get("billed_units"))
+        said = {name for name in ("input", "output") if figure(processed, f"{name}_tokens") is not None}
         return Usage(
             _first_figure("input_tokens", processed, billed),
             _first_figure("output_tokens", processed, billed),
             figure(vendor, "cached_tokens"),
+            derived=frozenset(("input", "output")) - said,
             billed_input=figure(billed, "input_tokens"),
             billed_output=figure(billed, "output_tokens"),
         )

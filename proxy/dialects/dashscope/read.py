@@ -58,6 +58,7 @@ class DashScopeReader(JsonReader):
             figure(cached, "cached_tokens"),
             figure(cached, "cache_creation_input_tokens"),
             figure(as_mapping(vendor.get("output_tokens_details")), "reasoning_tokens"),
+            total=figure(vendor, "total_tokens"),
         )
 
     def _chunk(self, value: Mapping[str, object]) -> Chunk:

@@ -43,8 +43,12 @@ class EmbeddingsReader(JsonReader):
         return self.read(data, None, one_line=False)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
-        names = ("prompt_tokens", "input_tokens", "total_tokens", "prompt_eval_count", "promptTokenCount")
-        return Usage(figure(vendor, *names), 0)
+        """Vectors are no tokens: the output is none, and a total is the input."""
+        asked = figure(vendor, "prompt_tokens", "input_tokens", "prompt_eval_count", "promptTokenCount")
+        total = figure(vendor, "total_tokens", "totalTokenCount")
+        if asked is None:
+            return Usage(total, 0, derived=frozenset(("input", "output")), total=total)
+        return Usage(asked, 0, derived=frozenset(("output",)), total=total)
 
 
 def openai(value: Mapping[str, object]) -> Found:

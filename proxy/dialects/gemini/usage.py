@@ -27,6 +27,14 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
         derived.add("output")
         answered = total - asked  # before the first token of an answer, and where none was made
     else:
-        return Usage(asked, None, figure(vendor, "cachedContentTokenCount"), derived=frozenset(derived))
-    cached = figure(vendor, "cachedContentTokenCount")
-    return Usage(asked, answered, cached, None, thoughts, reasoning_added=added, derived=frozenset(derived))
+        answered = None
+    return Usage(
+        asked,
+        answered,
+        figure(vendor, "cachedContentTokenCount"),
+        None,
+        thoughts,
+        reasoning_added=added,
+        derived=frozenset(derived),
+        total=total,
+    )

@@ -38,7 +38,8 @@ class HunyuanReader(JsonReader):
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
         cached = figure(as_mapping(vendor.get("PromptTokensDetails")), "CachedTokens")
-        return Usage(figure(vendor, "PromptTokens"), figure(vendor, "CompletionTokens"), cached)
+        total = figure(vendor, "TotalTokens")
+        return Usage(figure(vendor, "PromptTokens"), figure(vendor, "CompletionTokens"), cached, total=total)
 
     def _chunk(self, inner: Mapping[str, object]) -> Chunk:
         usage = inner.get("Usage")

@@ -39,7 +39,10 @@ class MiniMaxProReader(JsonReader):
         return self.read(data, None)
 
     def usage(self, vendor: Mapping[str, object]) -> Usage:
-        return Usage(figure(vendor, "prompt_tokens"), figure(vendor, "completion_tokens"))
+        """The older API says a sum and no more."""
+        return Usage(
+            figure(vendor, "prompt_tokens"), figure(vendor, "completion_tokens"), total=figure(vendor, "total_tokens")
+        )
 
 
 def _chunk(told: Mapping[str, object]) -> Chunk:

@@ -22,6 +22,7 @@ def read_usage(vendor: Mapping[str, object]) -> Usage:
         figure(given, "cached_tokens"),
         figure(given, "cache_write_tokens"),
         figure(made, "reasoning_tokens"),
+        total=figure(vendor, "total_tokens"),
     )
 
 
