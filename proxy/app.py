@@ -20,6 +20,7 @@ import uvloop
 from aiohttp import web
 from yarl import URL
 
+from proxy.books.source import LiveLedger
 from proxy.config import Settings
 from proxy.config.settings import UpstreamSettings
 from proxy.dialects.base import VendorDialect
@@ -36,6 +37,8 @@ from proxy.server.handlers import Routes
 from proxy.server.identity import Keys
 from proxy.server.readiness import readiness
 from proxy.server.runner import Runner
+from proxy.server.usage import Asked, UsageAnswer
+from proxy.server.usage import answer as usage_answer
 from proxy.stores.counting import CountingPool
 from proxy.stores.inbox import Inbox
 from proxy.stores.ledger_db import Ledger
@@ -56,6 +59,7 @@ log = structlog.get_logger()
 _BACKLOG = 4096
 _TELL_S = 0.05
 _TELL_LEDGER_S = 5.0
+_USAGE_AT_ONCE = 2
 # After the streams' time is over they get their error event, and rows are closed: seconds, no more.
 _LAST_WORDS_S = 5.0
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key")
@@ -142,6 +146,7 @@ class Worker:
             lambda: readiness(ledger.state, stopping=self._stopping),
             lambda: self._stopping,
             lambda: self._rendered(metrics, ledger),
+            partial(self._usage, asyncio.Semaphore(_USAGE_AT_ONCE)),
         )
         # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
         runner = Runner(
@@ -187,6 +192,12 @@ class Worker:
         while True:
             metrics.ledger(ledger.state, ledger.drain.rows)
             await asyncio.sleep(_TELL_LEDGER_S)
+
+    async def _usage(self, turn: asyncio.Semaphore, asked: Asked) -> UsageAnswer:
+        """In a thread, and not many at once: reports are work, and streams come first."""
+        place = LiveLedger(self._settings.ledger.url, self._settings.ledger.journal_dir)
+        async with turn:
+            return await asyncio.to_thread(usage_answer, place, asked)
 
     async def _let_finish(self, attempts: Attempts) -> None:
         """Streams may go on for `shutdown_s`; then each gets its error event (contract C1)."""

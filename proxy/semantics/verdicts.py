@@ -103,11 +103,13 @@ def malformed(vendor_status: int | None) -> Verdict:
     )
 
 
-def ledger_unavailable(*, full: bool = False) -> Verdict:
-    """`full`: its journal is, because the database is away."""
+def ledger_unavailable(*, full: bool = False, reading: bool = False) -> Verdict:
+    """`full`: its journal is, because the database is away. `reading`: it cannot be looked into."""
     message = "The proxy cannot record this request at the moment."
     if full:
         message = "The proxy's journal is full while its ledger is away: it takes no work that it could not bill."
+    if reading:
+        message = "The ledger cannot be read at the moment."
     return verdict(ErrorClass.MODEL_UNAVAILABLE, "ledger_unavailable", message)
 
 

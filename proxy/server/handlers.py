@@ -18,17 +18,20 @@ from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.dialects.base import BadRequest, ClientDialect
 from proxy.dialects.incoming import ADDRESS_HEADERS
 from proxy.dialects.registry import CLIENT_DIALECTS
+from proxy.errors import LedgerUnavailable
 from proxy.semantics import verdicts
 from proxy.server.answers import json_answer, refusal
 from proxy.server.client import HttpClient
-from proxy.server.identity import Keys, identify
+from proxy.server.identity import Keys, identify, told_ids
 from proxy.server.readiness import Readiness
+from proxy.server.usage import Asked, UsageAnswer, parse_query
 from proxy.upstream.attempts import Attempts, Caller
 
 log = structlog.get_logger()
 
 _CHAT, _MESSAGES = CLIENT_DIALECTS["chat"], CLIENT_DIALECTS["messages"]
 _ANTHROPIC = "anthropic-version"
+_PIECE_BYTES = 64 * 1024
 _SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
 
 _JSON_TYPE = re.compile(r"[\w.-]+/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.ASCII | re.IGNORECASE)
@@ -37,8 +40,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Routes:
-    """`ready` says whether new requests may come, and why not; `render_metrics` gives the text of `/metrics` and its
-    type."""
+    """`usage_of` reads a tenant's usage. `ready` says whether new requests may come, and why not; `render_metrics` is
+    the text of `/metrics` and its type."""
 
     def __init__(
         self,
@@ -48,9 +51,11 @@ class Routes:
         ready: Callable[[], Readiness],
         stopping: Callable[[], bool],
         render_metrics: Callable[[], tuple[bytes, str]],
+        usage_of: Callable[[Asked], Awaitable[UsageAnswer]],
     ) -> None:
         self._attempts, self._keys, self._max_request_bytes = attempts, keys, max_request_bytes
         self._ready, self._stopping, self._render_metrics = ready, stopping, render_metrics
+        self._usage_of = usage_of
         self._started = int(time.time())
 
     def application(self) -> web.Application:
@@ -62,6 +67,7 @@ class Routes:
             app.router.add_post(dialect.endpoint, self._guarded(self._answers(dialect), dialect))
         get("/v1/models", self._guarded(self.models))
         get("/v1/models/{model:.+}", self._guarded(self.model))
+        get("/v1/usage", self._guarded(self.usage))
         get("/healthz", self._guarded(self.healthz))
         get("/readyz", self._guarded(self.readyz))
         get("/metrics", self._guarded(self.metrics))
@@ -141,6 +147,27 @@ class Routes:
         if self._attempts.route(alias) is None:
             return refusal(_no_model(alias), caller, "model", dialect)
         return json_answer(self._listed(alias, caller), caller)
+
+    async def usage(self, request: web.Request) -> web.StreamResponse:
+        """The tenant's own figures, in pieces, so that a slow reader holds up nobody."""
+        dialect = _dialect_of(request)
+        caller, denied = self._caller(request, dialect)
+        if denied is not None:
+            return denied
+        asked = parse_query(request.query, caller.headers.get("accept", ""), caller.tenant)
+        if isinstance(asked, BadRequest):
+            return _bad(asked, caller, dialect)
+        try:
+            found = await self._usage_of(asked)
+        except LedgerUnavailable as error:
+            log.error("usage cannot be read", trace_id=caller.trace_id, error=str(error))
+            return refusal(verdicts.ledger_unavailable(reading=True), caller, dialect=dialect)
+        response = web.StreamResponse(headers={"content-type": found.content_type, **told_ids(caller), **_SERVER})
+        await response.prepare(request)
+        for start in range(0, len(found.body), _PIECE_BYTES):
+            await response.write(found.body[start : start + _PIECE_BYTES])
+        await response.write_eof()
+        return response
 
     async def healthz(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text="alive\n", headers=_SERVER)

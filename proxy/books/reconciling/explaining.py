@@ -82,6 +82,14 @@ class Cell:
         one, two, three, four = (told.get(kind, 0) for kind in KINDS)
         return one, two, three, four
 
+    def usual(self, requests: int) -> Tokens:
+        """The tokens of so many attempts such as the day's are."""
+        sure = self.ledger.sure
+        one, two, three, four = (
+            round(Fraction(figure * requests, sure.requests)) if sure.requests else 0 for figure in sure.tokens
+        )
+        return one, two, three, four
+
     def entry(self, reason: Reason, requests: int, tokens: Tokens, detail: str, amount: int = 0) -> Entry:
         return Entry(reason, self.group, self.day, requests, tokens, amount, detail, tuple(self.invoice.places))
 
@@ -188,6 +196,11 @@ def _with_requests(cell: Cell, requests: int, over: Tokens) -> tuple[list[Entry]
     if requests < 0:
         if not _may_be_of(-requests, [-figure for figure in over], cell):
             return [cell.entry(Reason.UNEXPLAINED, requests, over, "fewer requests, and not fewer tokens")], _NOTHING
+        usual = cell.usual(requests)
+        rest = added(over, usual, -1)
+        if sum(cell.expected.slack) > abs(sum(usual)) and cell.within_slack(rest):
+            # what the early ones may differ by is more than those that are missing: theirs is not known so exactly
+            return [cell.entry(Reason.MISSING_THERE, requests, usual, _MISSING_THERE)], rest
         return [cell.entry(Reason.MISSING_THERE, requests, over, _MISSING_THERE)], _NOTHING
     if requests <= len(cell.tried_again) and _some_add_up(cell, over, requests):
         return [cell.entry(Reason.RETRIED, requests, over, _RETRIED)], _NOTHING

@@ -23,7 +23,7 @@ def shown(cell: Cell, column: Column, currency: str | None = None) -> str:
         case Kind.INTEGER if isinstance(cell, int):
             return f"{cell:,}"
         case Kind.MONEY if isinstance(cell, int):
-            return f"{grouped_money(cell)} {currency}".rstrip() if currency else grouped_money(cell)
+            return f"{short_money(cell)} {currency}" if currency else short_money(cell)
         case Kind.RATIO if isinstance(cell, int | float):
             return f"{100 * cell:.2f} %"
         case Kind.NUMBER if isinstance(cell, int | float):
@@ -38,6 +38,22 @@ def grouped_money(nanos: int) -> str:
     sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
     whole, _, part = digits.partition(".")
     return f"{sign}{int(whole):,}.{part}"
+
+
+#: Digits behind the point that a person is shown; less than the last of them is shown exactly. JSON, CSV, Parquet and
+#: the spreadsheet have all of them.
+_SHOWN_DIGITS = 4
+
+
+def short_money(nanos: int) -> str:
+    """`1,234.5679`; `0.00` for nothing, `0.000000045` for what would round to it."""
+    unit = 10 ** (9 - _SHOWN_DIGITS)
+    if 0 < abs(nanos) < unit:
+        return grouped_money(nanos)
+    whole, rest = divmod(nanos, unit)
+    if 2 * rest > unit or (2 * rest == unit and whole % 2):
+        whole += 1
+    return grouped_money(whole * unit)
 
 
 def plain(cell: Cell, column: Column) -> str:

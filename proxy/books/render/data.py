@@ -37,6 +37,11 @@ def render_json(document: Document) -> bytes:
     return orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"
 
 
+def render_lines(table: Table) -> bytes:
+    """A line of JSON for each row, in the same form."""
+    return b"".join(orjson.dumps(_object(table, row)) + b"\n" for row in table.rows)
+
+
 def _object(table: Table, row: tuple[Cell, ...]) -> dict[str, object]:
     told: dict[str, object] = {}
     for column, cell in zip(table.columns, row, strict=True):

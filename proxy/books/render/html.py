@@ -29,10 +29,10 @@ h1{font-size:28px;line-height:1.2;margin:0 0 6px;letter-spacing:-.01em}
 h2{font-size:18px;margin:44px 0 4px}
 dl.facts{display:flex;flex-wrap:wrap;gap:2px 22px;margin:0 0 26px;color:var(--soft);font-size:13.5px}
 dl.facts div{display:flex;gap:6px}dl.facts dt::after{content:":"}dl.facts dd{margin:0;color:var(--ink)}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:12px;margin:0 0 12px;padding:0}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(168px,1fr));gap:12px;margin:0 0 12px;padding:0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:14px 16px;list-style:none;
 min-width:0}
-.card b{display:block;font-size:21px;font-weight:600;line-height:1.25;overflow-wrap:anywhere}
+.card b{display:block;font-size:19px;font-weight:600;line-height:1.25;overflow-wrap:anywhere}
 .card span{color:var(--soft);font-size:13px}
 .card.good{border-left:4px solid var(--good)}.card.bad{border-left:4px solid var(--bad)}
 .card.good b{color:var(--good)}.card.bad b{color:var(--bad)}
@@ -61,8 +61,9 @@ ul.notes{margin:36px 0 0;padding:14px 18px 14px 34px;background:var(--card);bord
 @page{size:A4;margin:14mm}
 @media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--card:#fff}
 body{font-size:10.5px}main{max-width:none;padding:0}.wide{overflow:visible}table{font-size:8.5px}th,td{padding:3px 5px}
-th,td,td.long{white-space:normal;overflow-wrap:anywhere;min-width:0}thead{display:table-header-group}
-tr,.card{break-inside:avoid}tfoot{display:table-row-group}
+th,td,td.long{white-space:normal;min-width:0}td.long{overflow-wrap:anywhere}
+th.n,td.n{white-space:nowrap}thead{display:table-header-group}
+tr,.card{break-inside:avoid}abbr{text-decoration:none}tfoot{display:table-row-group}
 h2{break-after:avoid;margin-top:22px}.card b{font-size:14px}.charts{grid-template-columns:1fr 1fr}}
 """
 
