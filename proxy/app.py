@@ -27,8 +27,9 @@ from proxy.dialects.base import VendorDialect
 from proxy.dialects.registry import CHAT_DIALECTS
 from proxy.errors import ConfigError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
-from proxy.metering.meter import INLINE_CHARS, is_short, prompt_pieces
+from proxy.metering.meter import INLINE_CHARS, is_short
 from proxy.metering.prices import PriceBook
+from proxy.metering.prompt import FORMULA, read_prompt
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
 from proxy.semantics.rule import VendorProfile
@@ -39,7 +40,7 @@ from proxy.server.readiness import readiness
 from proxy.server.runner import Runner
 from proxy.server.usage import Asked, UsageAnswer
 from proxy.server.usage import answer as usage_answer
-from proxy.stores.counting import CountingPool
+from proxy.stores.counting import CountingPool, GrowingCount
 from proxy.stores.inbox import Inbox
 from proxy.stores.ledger_db import Ledger
 from proxy.stores.logs import AttemptLog, configure_logging
@@ -263,12 +264,16 @@ class Counting:
         self._pool = CountingPool(counter)
         self._counter, self._tasks = counter, tasks
         self.name = tokenizer_id(counter)
+        self.formula = FORMULA
 
     def count_now(self, pieces: list[str]) -> int | None:
         return self._counter.count("".join(pieces)) if is_short(pieces) else None
 
     async def count(self, pieces: list[str]) -> int:
         return await self._pool.count(pieces)
+
+    def growing(self) -> GrowingCount:
+        return self._pool.growing()
 
     def prompt(self, body: Mapping[str, object], size: int) -> PromptCount:
         """What gives our count of a prompt at the end. A long one is being counted from now on, beside its request; a
@@ -279,8 +284,8 @@ class Counting:
         return lambda: counting
 
     def _short(self, body: dict[str, object], size: int) -> Awaitable[int] | int:
-        if is_short(pieces := prompt_pieces(body)):
-            return self._counter.count("\n".join(pieces))
+        if is_short((prompt := read_prompt(body)).pieces):
+            return self._counter.count(prompt.text) + prompt.extra
         return self._pool.count_prompt(body, size)
 
     def close(self) -> None:

@@ -23,10 +23,11 @@ REPORTED, DERIVED, ABSENT = "r", "d", "a"
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Our own count by the shared tokenizer, in tokens."""
+    """Our own count by the shared tokenizer, in tokens. `reasoning` is a part of `output`."""
 
     input: int = 0
     output: int = 0
+    reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from proxy.canon.usage import Count
 from proxy.cli.trace import Step, show
 from proxy.dialects.payload import encode_json
 from proxy.dialects.registry import VENDOR_DIALECTS
-from proxy.metering.meter import prompt_text
+from proxy.metering.prompt import count_prompt
 from proxy.metering.tokens import load_counter
 from proxy.pipeline.stream import Pipeline
 from proxy.pipeline.values import Asked, Setup
@@ -81,7 +81,7 @@ class Stages:
             sum(counter.count("".join(pieces)) for pieces in texts)
             for texts in (facts.all_received(), facts.all_delivered())
         )
-        count = Count(counter.count(prompt_text(self._request)), received)
+        count = Count(count_prompt(counter, self._request), received)
         told: dict[str, object] = {
             "ending": str(closing.ending),
             "error_class": facts.error_class,

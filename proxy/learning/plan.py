@@ -16,7 +16,7 @@ from proxy.dialects.openai.send import countable
 from proxy.errors import ConfigError
 from proxy.learning.catalogue import NAMES
 from proxy.learning.probes import Ask, Kind, Probe, unaskable
-from proxy.metering.meter import prompt_text
+from proxy.metering.prompt import count_prompt
 from proxy.metering.tokens import TokenCounter
 
 #: So many requests beside the plan may go out where a limit answers: the same again, or one to see whether it is over.
@@ -150,7 +150,7 @@ def _item(probe: Probe, dialect: VendorDialect, ways: Ways, counter: TokenCounte
 
 
 def _input(ask: Ask, counter: TokenCounter) -> int:
-    return counter.count(prompt_text(countable(ask.request)))
+    return count_prompt(counter, countable(ask.request))
 
 
 def _expected(ask: Ask, counter: TokenCounter) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 from proxy.dialects.payload import encode_json
 from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.learning.ways_exchange import Exchange
-from proxy.metering.meter import prompt_text
+from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import load_counter
 
 #: Where the families keep what is asked; in lower case, without underscores.
@@ -26,7 +26,7 @@ _MAX_DEPTH: Final = 8
 def counted_prompt(exchange: Exchange) -> int:
     """Tokens of what was asked."""
     if VENDOR_DIALECTS[exchange.dialect].native == "chat":
-        return load_counter().count(prompt_text(exchange.asked))
+        return load_counter().count(read_prompt(dict(exchange.asked)).text)
     pieces = [text for name, value in exchange.asked.items() if _plain(name) in _ASKED for text in _texts(value, name)]
     if tools := exchange.asked.get("tools"):
         pieces.append(encode_json(tools).decode())

@@ -1,15 +1,9 @@
-"""What is counted, and how a long text is counted in parts without changing the sum (contract L2).
+"""How a long text is counted in parts without changing the sum (contract L2).
 
-In: a chat request's body; or text as it grows. Out: the text that our own count is over; token numbers. Counting here
-never depends on the vendor: the same request has the same count everywhere, and so it is an estimate of any one
-vendor's figure (each adds its own template tokens), comparable over all of them.
+In: text, whole or as it grows. Out: its number of tokens, the same however it was cut.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-
-import orjson
 
 from proxy.metering.tokens import TokenCounter, needs_reference
 
@@ -24,59 +18,6 @@ PART_CHARS = 64 * 1024
 # a letter with one of these behind it, and no pretoken looks behind itself, so both sides split as they did whole.
 # The apostrophe is missing on purpose: `it's` is one pretoken.
 _BREAKS = frozenset(' \n\t,.;:!?()[]{}"<>/=。，、！？；：「」《》؟،؛۔।')  # the point is other scripts' marks
-
-
-def prompt_text(body: dict[str, object]) -> str:
-    """All of a chat request that is counted as input, in one text."""
-    return "\n".join(prompt_pieces(body))
-
-
-def prompt_pieces(body: dict[str, object]) -> list[str]:
-    """What of a chat request is counted: roles, names, text contents and text parts, refusals, reasoning sent back,
-    tool calls (name and arguments), the definitions of tools and functions and a response schema as compact JSON.
-    Images, audio, files and ids are not counted. What has the wrong type is passed over: its vendor refuses it."""
-    pieces: list[str] = []
-    for message in _objects(body.get("messages")):
-        pieces.extend(_message_pieces(message))
-    for key in ("tools", "functions"):
-        pieces.extend(_compact(tool) for tool in _objects(body.get(key)))
-    response_format = body.get("response_format")
-    if isinstance(response_format, dict) and "json_schema" in response_format:
-        pieces.append(_compact(response_format["json_schema"]))
-    return pieces
-
-
-def _message_pieces(message: dict[str, object]) -> Iterator[str]:
-    yield from _texts(message, "role", "name")
-    content = message.get("content")
-    if isinstance(content, str):
-        yield content
-    for part in _objects(content):
-        yield from _texts(part, "text", "refusal")
-    yield from _texts(message, "refusal", "reasoning_content", "reasoning")
-    calls = [call.get("function") for call in _objects(message.get("tool_calls"))]
-    for function in (*calls, message.get("function_call")):
-        if isinstance(function, dict):
-            yield from _texts(function, "name", "arguments")
-
-
-def _texts(source: dict[str, object], *keys: str) -> Iterator[str]:
-    for key in keys:
-        value = source.get(key)
-        if isinstance(value, str) and value:
-            yield value
-
-
-def _objects(value: object) -> Iterator[dict[str, object]]:
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
-
-
-def _compact(value: object) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError):  # integers over 64 bits, half surrogates, nesting: seldom, and an estimate anyway
-        return str(value)
 
 
 def is_short(pieces: list[str]) -> bool:

@@ -20,13 +20,14 @@ from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
 from proxy.pipeline.choice import CALL, Choice, Key
 from proxy.pipeline.reports import understood
-from proxy.pipeline.values import Asked, Facts, Setup
+from proxy.pipeline.values import Asked, Facts, Pieces, Setup
 from proxy.semantics.completeness import corrected, inferred
 from proxy.semantics.fences import FenceStrip
 from proxy.semantics.toolcalls import Call
 from proxy.wire.encode import event
 
 _ROLE = {"role": "assistant", "content": ""}
+_REASONING = ("reasoning_content", "reasoning")
 _STATE_BYTES = 1024  # what the state of a choice or of a tool call takes
 
 
@@ -167,6 +168,8 @@ class Answer:
         for field, text in delta.texts.items():
             if field != "reasoning" or "reasoning_content" not in delta.texts:
                 received.append(text)
+                if field in _REASONING:
+                    self._facts.reasoned.setdefault(delta.choice, Pieces()).append(text)
             self._grow(_size(text))
         for fragment in delta.tools or ():
             received += [part for part in (fragment.name, fragment.arguments) if part]

@@ -120,6 +120,8 @@ class Facts:
     received: Pieces = field(default_factory=Pieces)
     delivered: Pieces = field(default_factory=Pieces)
     others: dict[int, tuple[Pieces, Pieces]] = field(default_factory=dict)
+    #: Of what was received, the reasoning, by choice.
+    reasoned: dict[int, Pieces] = field(default_factory=dict)
 
     def received_of(self, choice: int) -> Pieces:
         """What the vendor sent of this choice."""
@@ -153,12 +155,12 @@ class Facts:
 
     def fold(self) -> None:
         """Join what has grown long."""
-        for pieces in (*self.all_received(), *self.all_delivered()):
+        for pieces in (*self.all_received(), *self.all_delivered(), *self.reasoned.values()):
             pieces.fold()
 
     def forget(self) -> None:
         """The texts have been counted."""
-        self.received, self.delivered, self.others = Pieces(), Pieces(), {}
+        self.received, self.delivered, self.others, self.reasoned = Pieces(), Pieces(), {}, {}
 
     def note(self, name: str, value: object) -> None:
         """Keep what a heartbeat carried for the row, if its name says that it is no text: a foreign API's answer looks

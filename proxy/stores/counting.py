@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from proxy.metering.meter import INLINE_WIDE_CHARS, count_parts, is_short, prompt_pieces
+from proxy.metering.meter import INLINE_WIDE_CHARS, PART_CHARS, RunningCount, count_parts, is_short
+from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import TokenCounter
 
 
@@ -28,9 +29,12 @@ class CountingPool:
 
     async def count_prompt(self, body: dict[str, object], body_bytes: int) -> int:
         """The count of a chat request whose JSON has `body_bytes`: walking a large one is itself work for a thread."""
-        if body_bytes <= INLINE_WIDE_CHARS and is_short(pieces := prompt_pieces(body)):
-            return self.counter.count("\n".join(pieces))
+        if body_bytes <= INLINE_WIDE_CHARS and is_short((prompt := read_prompt(body)).pieces):
+            return self.counter.count(prompt.text) + prompt.extra
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._count_prompt, body)
+
+    def growing(self) -> GrowingCount:
+        return GrowingCount(self.counter, self._executor)
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -39,6 +43,39 @@ class CountingPool:
         return await asyncio.get_running_loop().run_in_executor(self._executor, count_parts, self.counter, pieces)
 
     def _count_prompt(self, body: dict[str, object]) -> int:
-        pieces = prompt_pieces(body)
-        separated = [piece for pair in zip(pieces, ["\n"] * len(pieces), strict=True) for piece in pair][:-1]
-        return count_parts(self.counter, separated)
+        prompt = read_prompt(body)
+        separated = [part for piece in prompt.pieces for part in (piece, "\n")][:-1]
+        return count_parts(self.counter, separated) + prompt.extra
+
+
+class GrowingCount:
+    """The count of an answer that is still being written, made in the pool's thread as it grows, so that its end does
+    not wait for all of it. `take` and `total` are for the event loop's thread."""
+
+    def __init__(self, counter: TokenCounter, executor: ThreadPoolExecutor) -> None:
+        self._running = RunningCount(counter)
+        self._executor = executor
+        self._taken = 0
+
+    def take(self, pieces: list[str], settled: int) -> None:
+        """The first `settled` of `pieces` will not change any more."""
+        # one thread: what is given first is counted first
+        self._executor.submit(self._add, pieces[self._taken : settled])
+        self._taken = settled
+
+    async def total(self, pieces: list[str]) -> int:
+        """The exact count of all of them."""
+        rest = pieces[self._taken :]
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._finish, rest)
+
+    def _add(self, texts: list[str]) -> None:
+        running = self._running
+        for text in texts:
+            for start in range(0, len(text), PART_CHARS):
+                running.add(text[start : start + PART_CHARS])
+                if running.ripe:
+                    running.fold()
+
+    def _finish(self, texts: list[str]) -> int:
+        self._add(texts)
+        return self._running.total()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from proxy.metering.meter import prompt_text
+from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import TokenCounter, load_counter
 from proxy.stores.difficult_answers import VENDOR, Asked, error_answer, healthy_answer
 from proxy.stores.difficult_habits import Habits, draw_habits
@@ -117,7 +117,7 @@ def _asked(body: dict[str, object]) -> Asked:
     return Asked(
         model=str(body.get("model", "")),
         stream=body.get("stream") is True,
-        prompt=prompt_text(body) if isinstance(body.get("messages"), list) else "",
+        prompt=read_prompt(body).text if isinstance(body.get("messages"), list) else "",
         max_tokens=limit if isinstance(limit, int) else None,
     )
 

@@ -306,6 +306,6 @@ def _countable(request: ClientRequest) -> Mapping[str, object]:
         return request.body
     if request.client == "embeddings":
         texts = request.body.get("input")
-        return {"messages": [{"content": text} for text in (texts if isinstance(texts, list) else [texts])]}
+        return {"texts": texts if isinstance(texts, list) else [texts]}
     canonical = request.canonical
     return {} if isinstance(canonical, BadRequest) else countable(canonical)

@@ -33,6 +33,8 @@ from proxy.wire.encode import KEEP_ALIVE
 log = structlog.get_logger()
 
 _RETRY_S = 0.01
+# Blocks of an answer (some thousand deltas each) that are counted together while it is written.
+_GROW_BLOCKS = 2
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-ms-request-id", "cf-ray")
 
 
@@ -62,10 +64,24 @@ class Client(Protocol):
         """Answer with one body; nothing was started."""
 
 
+class Growing(Protocol):
+    """The count of an answer while it is written."""
+
+    def take(self, pieces: list[str], settled: int) -> None:
+        """The first `settled` of the pieces will not change any more: they may be counted."""
+
+    async def total(self, pieces: list[str]) -> int:
+        """The exact count of all."""
+
+
 class Counter(Protocol):
-    """The shared tokenizer, off the event loop where a text is long."""
+    """The shared tokenizer, off the event loop where a text is long. `formula` names how prompts are counted."""
 
     name: str
+    formula: str
+
+    def growing(self) -> Growing:
+        """For an answer that has grown long."""
 
     def count_now(self, pieces: list[str]) -> int | None:
         """The count if it is quick, None if it is work for a thread."""
@@ -138,6 +154,8 @@ class Pump:
         self._row_sent = False
         self._shutting_down = False
         self._waiting: asyncio.Timeout | None = None
+        self._growing: Growing | None = None
+        self._grow_at = _GROW_BLOCKS
 
     # ---- the run -------------------------------------------------------------------------------------------------
 
@@ -228,6 +246,8 @@ class Pump:
             read_at = time.perf_counter()  # uvloop's own clock counts in milliseconds
             now = self._last_byte_at = loop.time()
             out = pipeline.feed(data, now)
+            if pipeline.facts.received.blocks >= self._grow_at:
+                self._count_grown()
             if pipeline.over:
                 return Stop.AFTER_FINISH, out
             if out:
@@ -358,13 +378,27 @@ class Pump:
             return pipeline.unrecorded()
         return pipeline.client_head(), seal
 
+    def _count_grown(self) -> None:
+        """A long answer is counted in a thread as it grows: its end does not wait for all of it."""
+        received = self._pipeline.facts.received
+        if self._growing is None:
+            self._growing = self._services.counter.growing()
+        self._growing.take(received, received.blocks)
+        self._grow_at = received.blocks + _GROW_BLOCKS
+
     async def _count(self) -> tuple[Count, int]:
         """Our count of prompt and answer, and of what the client got of it (contract L2)."""
         facts = self._pipeline.facts
         asked = self._input_count()
         prompt = asked if isinstance(asked, int) else await asked
-        output = await self._count_texts(facts.all_received())
-        return Count(prompt, output), await self._count_texts(facts.all_delivered()) if facts.altered else output
+        if self._growing is not None:
+            first, *others = facts.all_received()
+            output = await self._growing.total(first) + await self._count_texts(others)
+        else:
+            output = await self._count_texts(facts.all_received())
+        reasoned = await self._count_texts(list(facts.reasoned.values())) if facts.reasoned else 0
+        delivered = await self._count_texts(facts.all_delivered()) if facts.altered else output
+        return Count(prompt, output, min(reasoned, output)), delivered
 
     async def _count_texts(self, texts: Sequence[list[str]]) -> int:
         total = 0
@@ -399,8 +433,10 @@ class Pump:
             vendor_usage=facts.vendor_usage,
             counted_input=count.input,
             counted_output=count.output,
+            counted_reasoning=count.reasoning,
             delivered_output=delivered,
             tokenizer=self._services.counter.name,
+            count_formula=self._services.counter.formula,
             bytes_in=facts.bytes_in,
             bytes_out=self._bytes_out + seal_bytes,
             events_in=facts.events_in,

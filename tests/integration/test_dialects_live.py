@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from proxy.dialects.registry import CLIENT_DIALECTS
+from proxy.metering.prompt import ANSWER_TOKENS, FORMULA, MESSAGE_TOKENS
 from tests.support.answers import (
     ROLE,
     STOP,
@@ -117,7 +118,8 @@ async def test_an_answer_and_its_row(tmp_path: Path, client: str, stream: bool, 
     assert (row["ending"], row["finish_reason"], row["vendor_usage"]) == ("completed", "stop", USAGE)
     assert row["bytes_out"] == len(reply.body)
     assert row["events_out"] == (len(events_in(reply)) if stream else 0)
-    assert row["counted"]["input"] == 3
+    assert row["counted"]["input"] == 3 + MESSAGE_TOKENS + ANSWER_TOKENS
+    assert (row["counted_reasoning"], row["count_formula"]) == (0, FORMULA)
     assert row["delivered_output"] == row["counted"]["output"] > 0
 
 
@@ -389,5 +391,5 @@ async def test_counting_tokens_of_a_long_prompt_holds_nobody_up(tmp_path: Path) 
     counted = (await asking).json["input_tokens"]
     assert isinstance(counted, int) and counted > 900_000
     assert max(waits) < 0.5  # sending and reading the body in this very process is part of it
-    assert short.json == {"input_tokens": 3}
+    assert short.json == {"input_tokens": 3 + MESSAGE_TOKENS + ANSWER_TOKENS}
     assert error_in(wrong, "messages")["param"] == "messages[0].role"

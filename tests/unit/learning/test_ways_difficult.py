@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from proxy.learning.ways import findings, moved_ways, way_changes
-from proxy.metering.meter import prompt_text
+from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import load_counter
 from proxy.semantics.paths import parse_path
 from proxy.semantics.rule import StreamWays, UsageWays, VendorProfile
@@ -45,7 +45,7 @@ def answers(seed: int, turn: int = 0) -> tuple[Recording, ...]:
         body: dict[str, object] = {"model": "fine", "messages": [{"role": "user", "content": prompt}], "stream": stream}
         if limit is not None:
             body["max_tokens"] = limit
-        answer = vendor.serve(Asked("fine", stream, prompt_text(body), limit), counter, number + 100 * turn)
+        answer = vendor.serve(Asked("fine", stream, read_prompt(body).text, limit), counter, number + 100 * turn)
         told.append(replace(answer, name=f"probe-{number}", request={**answer.request, "body": body}))
     return tuple(told)
 

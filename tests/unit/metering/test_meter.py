@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.metering import meter
-from proxy.metering.meter import INLINE_CHARS, INLINE_WIDE_CHARS, RunningCount, count_parts, is_short, prompt_pieces
+from proxy.metering.meter import INLINE_CHARS, INLINE_WIDE_CHARS, RunningCount, count_parts, is_short
 from proxy.metering.tokens import load_counter
 
 WORDS = [
@@ -32,55 +31,6 @@ WORDS = [
     "(",
     "\r\n",
 ]
-
-
-@pytest.mark.clause("L2")
-def test_roles_names_texts_calls_and_definitions_are_counted_and_nothing_else() -> None:
-    """A chat request is counted over what the model reads as text: no ids, no images, no sampling settings."""
-    body: dict[str, Any] = {
-        "model": "gpt-4o",
-        "temperature": 0.5,
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "name": "مریم", "content": [
-                {"type": "text", "text": "این چیست؟"},
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
-            ]},
-            {"role": "assistant", "content": None, "reasoning_content": "看看", "tool_calls": [
-                {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}},
-            ]},
-            {"role": "tool", "tool_call_id": "call_1", "content": "گربه"},
-        ],
-        "tools": [{"type": "function", "function": {"name": "look"}}],
-        "response_format": {"type": "json_schema", "json_schema": {"name": "animal"}},
-    }  # fmt: skip
-    assert prompt_pieces(body) == [
-        "system", "Be brief.",
-        "user", "مریم", "این چیست؟",
-        "assistant", "看看", "look", '{"at": 1}',
-        "tool", "گربه",
-        '{"type":"function","function":{"name":"look"}}',
-        '{"name":"animal"}',
-    ]  # fmt: skip
-    assert meter.prompt_text(body) == "\n".join(prompt_pieces(body))
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"messages": None, "tools": 7, "response_format": []},
-        {"messages": [None, 3, "x", {"role": 1, "content": {"text": "?"}, "tool_calls": [{"function": "f"}, 1]}]},
-    ],
-)
-def test_what_has_the_wrong_type_is_passed_over(body: dict[str, Any]) -> None:
-    """A malformed request is its vendor's to refuse: counting it raises nothing and counts nothing."""
-    assert prompt_pieces(body) == []
-
-
-def test_a_tool_that_json_cannot_write_is_still_counted() -> None:
-    """Integers over 64 bits in a tool's schema do not stop the count."""
-    assert prompt_pieces({"tools": [{"maximum": 10**30}]}) == ["{'maximum': 1000000000000000000000000000000}"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from proxy.metering.meter import INLINE_CHARS
+from proxy.metering.prompt import ANSWER_TOKENS, MESSAGE_TOKENS
 from proxy.metering.tokens import load_counter
 from proxy.stores.counting import CountingPool
 
@@ -45,6 +46,23 @@ async def test_a_prompt_is_counted_whole_wherever_it_is_counted(words: int) -> N
         "messages": [{"role": "user", "content": "کلمه " * words}, {"role": "user", "content": "?"}]
     }
     found = await pool.count_prompt(body, body_bytes=words * 10)
-    assert found == load_counter().count("user\n" + "کلمه " * words + "\nuser\n?")
+    texts = load_counter().count("user\n" + "کلمه " * words + "\nuser\n?")
+    assert found == texts + 2 * MESSAGE_TOKENS + ANSWER_TOKENS
     assert (threading.main_thread() in counter.threads) is (words == 2)
+    pool.close()
+
+
+@pytest.mark.clause("L2")
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+async def test_an_answer_counted_while_it_grows_has_the_count_of_the_whole(cut: int) -> None:
+    """In another thread, in any steps, in ten scripts; nothing is counted on the loop."""
+    text = 'سلام دنیا، it\'s 你好。नमस्ते दुनिया 안녕하세요 สวัสดี Привет שלום é́ 👨‍👩‍👧 \n\n  {"a": 1}' * 300
+    pieces = [text[start : start + cut] for start in range(0, len(text), cut)]
+    counter = Watched()
+    pool = CountingPool(counter)
+    growing = pool.growing()
+    for settled in range(0, len(pieces), max(1, len(pieces) // 9)):
+        growing.take(pieces, settled)
+    assert await growing.total(pieces) == load_counter().count(text)
+    assert threading.main_thread() not in counter.threads
     pool.close()
