@@ -27,7 +27,7 @@ from proxy.dialects.base import VendorDialect
 from proxy.dialects.registry import CHAT_DIALECTS
 from proxy.errors import ConfigError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
-from proxy.metering.meter import INLINE_CHARS, is_short
+from proxy.metering.meter import INLINE_CHARS, short_text
 from proxy.metering.prices import PriceBook
 from proxy.metering.prompt import FORMULA, read_prompt
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
@@ -267,7 +267,8 @@ class Counting:
         self.formula = FORMULA
 
     def count_now(self, pieces: list[str]) -> int | None:
-        return self._counter.count("".join(pieces)) if is_short(pieces) else None
+        text = short_text(pieces)
+        return None if text is None else self._counter.count(text)
 
     async def count(self, pieces: list[str]) -> int:
         return await self._pool.count(pieces)
@@ -284,8 +285,9 @@ class Counting:
         return lambda: counting
 
     def _short(self, body: dict[str, object], size: int) -> Awaitable[int] | int:
-        if is_short((prompt := read_prompt(body)).pieces):
-            return self._counter.count(prompt.text) + prompt.extra
+        prompt = read_prompt(body)
+        if (text := short_text(prompt.pieces, "\n")) is not None:
+            return self._counter.count(text) + prompt.extra
         return self._pool.count_prompt(body, size)
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ def render(document: Document, output: Output) -> bytes:
 
             return render_html(document).encode()
         case _:
-            from proxy.books.render.text import render_text
+            from proxy.books.render.terminal import render_text
 
             console = Console()
             is_terminal = output.out is None and console.is_terminal

@@ -22,10 +22,19 @@ _BREAKS = frozenset(' \n\t,.;:!?()[]{}"<>/=。，、！？；：「」《》؟،
 
 def is_short(pieces: list[str]) -> bool:
     """Whether counting `pieces` inline keeps the event loop for less than 0.2 ms."""
+    return short_text(pieces) is not None
+
+
+def short_text(pieces: list[str], between: str = "") -> str | None:
+    """The pieces as one text, if counting it inline keeps the event loop for less than 0.2 ms. An answer has hundreds
+    of pieces: what can be asked of the joined text is not asked of each."""
     chars = sum(map(len, pieces))
-    if chars <= INLINE_CHARS and all(piece.isascii() for piece in pieces):
-        return True
-    return chars <= INLINE_WIDE_CHARS and not any(map(needs_reference, pieces))
+    if chars > INLINE_CHARS:
+        return None
+    text = between.join(pieces)
+    if text.isascii() or (chars <= INLINE_WIDE_CHARS and not needs_reference(text)):
+        return text
+    return None
 
 
 class RunningCount:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from proxy.metering.meter import INLINE_WIDE_CHARS, PART_CHARS, RunningCount, count_parts, is_short
+from proxy.metering.meter import INLINE_WIDE_CHARS, PART_CHARS, RunningCount, count_parts, is_short, short_text
 from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import TokenCounter
 
@@ -23,8 +23,8 @@ class CountingPool:
 
     async def count(self, pieces: list[str]) -> int:
         """The count of all pieces as one text. The list must not change before this returns."""
-        if is_short(pieces):
-            return self.counter.count("".join(pieces))
+        if (text := short_text(pieces)) is not None:
+            return self.counter.count(text)
         return await self._in_thread(pieces)
 
     async def count_prompt(self, body: dict[str, object], body_bytes: int) -> int:
