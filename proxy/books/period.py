@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from proxy.stores.ledger_rows import to_micros
 
 _FORMS = "write 2026, 2026-Q3, 2026-10, 2026-10-05 or 2026-10-01..2026-10-15"
-_YEAR = re.compile(r"(\d{4})")
-_QUARTER = re.compile(r"(\d{4})-[Qq]([1-4])")
-_MONTH = re.compile(r"(\d{4})-(\d{2})")
+_YEAR = re.compile(r"(\d{4})", re.ASCII)
+_QUARTER = re.compile(r"(\d{4})-[Qq]([1-4])", re.ASCII)
+_MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def _cells(
     by_model = scales(_counted(connection))
     totals = _prices_of(ours)
     again = _tried_again(connection, zone)
+    says_money = any(cell.amounts for cell in theirs.values())
     says_tokens = {group for (group, _), cell in theirs.items() if cell.tokens}
     cells = {}
     for key in sorted(ours.keys() | theirs.keys()):
@@ -85,6 +86,7 @@ def _cells(
             invoice,
             expected(ledger, by_model.get(group, Scale()), early=early),
             group in says_tokens or (bool(says_tokens) and not invoice.lines),
+            says_money,
             _day_prices(ledger, totals.get(group)),
             again.get(key, ()),
         )
@@ -102,9 +104,11 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int,
 def _prices_of(ours: Mapping[Key, LedgerCell]) -> dict[str, Prices]:
     """What a token cost on the whole: for a day that had none of its kind."""
     totals: dict[str, Figures] = defaultdict(Figures)
+    others: dict[str, Figures] = defaultdict(Figures)
     for (group, _), cell in sorted(ours.items()):
         totals[group] += cell.sure
-    return {group: _token_prices(total) for group, total in totals.items()}
+        others[group] += cell.told_nothing + cell.early
+    return {group: _first(_token_prices(total), _token_prices(others[group])) for group, total in totals.items()}
 
 
 def _token_prices(total: Figures) -> Prices:
@@ -115,10 +119,13 @@ def _token_prices(total: Figures) -> Prices:
 
 
 def _day_prices(cell: LedgerCell, whole: Prices | None) -> Prices:
-    today = _token_prices(cell.sure)
-    if whole is None:
-        return today
-    one, two, three, four = (now if now is not None else then for now, then in zip(today, whole, strict=True))
+    today = _first(_token_prices(cell.sure), _token_prices(cell.told_nothing + cell.early))
+    return today if whole is None else _first(today, whole)
+
+
+def _first(prices: Prices, others: Prices) -> Prices:
+    """The others where there is none: attempts without usage are priced by our count, at the same price."""
+    one, two, three, four = (now if now is not None else then for now, then in zip(prices, others, strict=True))
     return one, two, three, four
 
 

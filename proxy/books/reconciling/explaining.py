@@ -51,7 +51,7 @@ class Difference:
 @dataclass(slots=True)
 class Cell:
     """One model on one day, with all that is needed to explain it. `says_tokens`: does the invoice? Where it does not,
-    its tokens are taken for those expected and all that differs is money."""
+    its tokens are taken for those expected and all that differs is money. `says_money`: has it any amount at all?"""
 
     group: str
     day: date
@@ -59,6 +59,7 @@ class Cell:
     invoice: InvoiceCell
     expected: Expected
     says_tokens: bool
+    says_money: bool
     prices: Prices
     tried_again: Sequence[Figures] = ()
 
@@ -316,7 +317,7 @@ def _fits(cell: Cell | None, over: Difference | None, moved: Figures, sign: int)
 def explain_money(cell: Cell, entries: Sequence[Entry]) -> list[Entry]:
     """The entries with the price of their tokens, and what is left between invoice and price. The amounts add up to
     invoice minus ledger."""
-    if not cell.invoice.amounts:
+    if not cell.says_money:
         return list(entries)
     ledger_cost = sum(cell.ledger.sure.cost) + sum(cell.ledger.told_nothing.cost)
     difference = cell.invoice.amount - ledger_cost
