@@ -199,8 +199,8 @@ def _with_requests(cell: Cell, requests: int, over: Tokens) -> tuple[list[Entry]
             return [cell.entry(Reason.UNEXPLAINED, requests, over, "fewer requests, and not fewer tokens")], _NOTHING
         usual = cell.usual(requests)
         rest = added(over, usual, -1)
-        if sum(cell.expected.slack) > abs(sum(usual)) and cell.within_slack(rest):
-            # what the early ones may differ by is more than those that are missing: theirs is not known so exactly
+        if 2 * abs(sum(rest)) > abs(sum(usual)) and cell.within_slack(rest):
+            # so many attempts are seldom so small or so large: what the early ones differ by is in here as well
             return [cell.entry(Reason.MISSING_THERE, requests, usual, _MISSING_THERE)], rest
         return [cell.entry(Reason.MISSING_THERE, requests, over, _MISSING_THERE)], _NOTHING
     if requests <= len(cell.tried_again) and _some_add_up(cell, over, requests):
