@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from proxy.books.drift import drift_document, find_drift
+from proxy.books.drift import find_drift
+from proxy.books.drift_report import drift_document
 from proxy.books.grouping import KEYS
 from proxy.books.source import duck_attempts
 from proxy.books.usage_report import UsageQuestion, usage_report

@@ -7,11 +7,11 @@ places. A format's reader raises `ValueError` for one row; here it becomes a pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from proxy.books.invoice import InvoiceLine, Part, PartKind
-from proxy.books.invoices.figures import money, tokens
+from proxy.books.invoices.figures import whole
 from proxy.errors import InvoiceError
 
 MOST_PROBLEMS = 20
@@ -29,6 +29,7 @@ def lines_of(
         except ValueError as error:
             problems.append((place, str(error)))
             if len(problems) >= MOST_PROBLEMS:
+                problems.append((file, f"reading stopped after {MOST_PROBLEMS} problems; there may be more"))
                 raise InvoiceError(file, tuple(problems)) from error
     if problems:
         raise InvoiceError(file, tuple(problems))
@@ -39,24 +40,28 @@ class Parts:
     """The parts of one line."""
 
     found: list[Part] = field(default_factory=list)
-    precision: int | None = None
 
-    def add(self, kind: PartKind, count: object = None, amount: object = None, *, unit: int = 1) -> None:
-        """A part, of cells that may be empty; one that says nothing is none."""
-        said = None if _is_empty(count) else tokens(count, unit)
-        paid: int | None = None
-        if not _is_empty(amount):
-            paid, digit = money(amount)
-            self.precision = digit if self.precision is None else max(self.precision, digit)
-        if said is not None or paid is not None:
-            self.found.append(Part(kind, said, paid))
+    def add(self, kind: PartKind, count: object, what: str) -> None:
+        """A part of a count that may be empty; `what` is what the export calls it. One that says nothing is none."""
+        if not is_empty(count):
+            self.found.append(Part(kind, whole(count, what)))
 
-    def add_money(self, kind: PartKind, nanos: int, digit: int, count: int | None = None) -> None:
+    def add_money(self, kind: PartKind, nanos: int, count: int | None = None) -> None:
         self.found.append(Part(kind, count, nanos))
-        self.precision = digit if self.precision is None else max(self.precision, digit)
 
 
-def _is_empty(cell: object) -> bool:
+def without_fees(line: InvoiceLine) -> Iterator[InvoiceLine]:
+    """The line, and behind it one of what is no tokens: a request's price is then compared with that of its tokens."""
+    fees = tuple(part for part in line.parts if part.kind is PartKind.OTHER)
+    rest = tuple(part for part in line.parts if part.kind is not PartKind.OTHER)
+    if line.request_id is None or not fees or not rest:
+        yield line
+        return
+    yield replace(line, parts=rest)
+    yield replace(line, parts=fees, request_id=None, requests=None)
+
+
+def is_empty(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 

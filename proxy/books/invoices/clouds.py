@@ -1,160 +1,182 @@
-"""Cost exports of Azure, Google Cloud and AWS, as CSV.
+"""Cost exports of Azure, Google Cloud and AWS, as CSV: the lines of them that are of models.
 
-Sources: learn.microsoft.com/azure/cost-management-billing (cost and usage details); cloud.google.com/billing/docs
-(standard usage export; its days are US Pacific); docs.aws.amazon.com/cur (CUR 1.0 `lineItem/…`, CUR 2.0 `line_item_…`)
-and docs.aws.amazon.com/bedrock/latest/userguide/cost-mgmt-understanding-cur-data.html (usage types of tokens). Meters
-are named for people: which kind of token one means is told by its words, and what is none of them is no token.
+Sources: learn.microsoft.com/azure/cost-management-billing/dataset-schema (cost and usage details, actual cost);
+cloud.google.com/billing/docs (standard usage export; cost table; its days are US Pacific); docs.aws.amazon.com/cur
+(CUR 1.0 `lineItem/…`, CUR 2.0 `line_item_…`). An export is of everything that an account has: lines of other services
+are passed over; a tax, a credit or a refund of a model's service is a line that is no tokens. What a meter counts, and
+of which model, is in `meters`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
 
 from proxy.books.invoice import InvoiceLine, PartKind
 from proxy.books.invoices.building import Parts, cell, needed
 from proxy.books.invoices.figures import day, moment, money, tokens
+from proxy.books.invoices.files import parsed
+from proxy.books.invoices.meters import aws_meter, azure_meter, google_meter, unit_of
 
 Row = Mapping[str, str]
 
-_THOUSAND, _MILLION = 1_000, 1_000_000
-_UNITS = re.compile(r"\b(?P<count>\d+)?\s*(?P<scale>[KMkm])\b|\b(?P<words>\d{4,})\b")
-
-
-def kind_of(words: str) -> PartKind:
-    """What a meter or a usage type counts."""
-    text = re.sub(r"[-_.]+", " ", words.lower())
-    if re.search(r"\bcach(e|ed|ing)\b|\bcchd\b", text):
-        if re.search(r"\b(write|writes|creation|storage)\b", text):
-            return PartKind.OTHER if "storage" in text else PartKind.CACHE_WRITE
-        if re.search(r"\b(input|inp|read|reads|in)\b", text):
-            return PartKind.CACHE_READ
-    if re.search(r"\b(output|outp|opt|out|response|completion)\b", text):
-        return PartKind.OUTPUT
-    return PartKind.INPUT if re.search(r"\b(input|inp|in|prompt)\b", text) else PartKind.OTHER
-
-
-def unit_of(words: str | None) -> int:
-    """How many tokens one of a quantity is: `1K`, `1M`, `1000`, `1M Tokens`; 1 where nothing is said."""
-    found = _UNITS.search(words or "")
-    if found is None:
-        return 1
-    if found["words"]:
-        return int(found["words"])
-    scale = _THOUSAND if found["scale"].lower() == "k" else _MILLION
-    return int(found["count"] or 1) * scale
-
-
 # -- Azure ------------------------------------------------------------------------------------------------------------
 
-AZURE = ("MeterName", "Quantity")
-#: A meter such as `gpt 4o 0806 Inp glbl Tokens`: what is left without the words of its kind is the model.
-_AZURE_WORDS = re.compile(
-    r"\b(inp|input|opt|outp|output|out|cached|cchd|cache|glbl|global|regnl|regional|data|zone|dz|dzone|batch|tokens?|"
-    r"std|1[km])\b",
-    re.IGNORECASE,
-)
+AZURE: Final = (("MeterName", "meterName", "Meter Name"), ("Quantity", "quantity", "UsageQuantity", "ConsumedQuantity"))
+_AZURE_SERVICES = re.compile(r"cognitive|openai|foundry|\bai\b|saas", re.IGNORECASE)
 
 
 def azure(place: str, row: Row) -> Iterator[InvoiceLine]:
     """A line is a meter on a day. Days are UTC."""
-    meter = needed(row, "MeterName", "meterName", "Meter Name")
-    amount = needed(row, "CostInBillingCurrency", "costInBillingCurrency", "PreTaxCost", "Cost", "cost")
-    quantity = needed(row, "Quantity", "quantity", "UsageQuantity")
-    unit = cell(row, "UnitOfMeasure", "unitOfMeasure", "MeterUnit")
-    kind = kind_of(meter)
-    parts = Parts()
+    meter_name = needed(row, *AZURE[0])
+    category = cell(row, "MeterCategory", "meterCategory", "Meter Category", "ConsumedService", "consumedService")
+    product = cell(row, "MeterSubCategory", "MeterSubcategory", "meterSubCategory", "ProductName", "productName") or ""
+    meter = azure_meter(meter_name, product)
+    if category is not None and not _AZURE_SERVICES.search(category):
+        return
+    if category is not None and category.lower() == "saas" and meter.kind is PartKind.OTHER:
+        return
+    amount, currency = _azure_cost(row)
+    charge = (cell(row, "ChargeType", "chargeType") or "usage").lower()
+    kind = meter.kind if charge in ("usage", "purchase") else PartKind.OTHER
     nanos, digit = money(amount)
-    parts.add_money(kind, nanos, digit, None if kind is PartKind.OTHER else tokens(quantity, unit_of(unit)))
-    currency = cell(row, "BillingCurrency", "BillingCurrencyCode", "billingCurrency", "Currency")
+    unit = cell(row, "UnitOfMeasure", "unitOfMeasure", "Unit of Measure", "MeterUnit")
+    count = None if kind is PartKind.OTHER else tokens(needed(row, *AZURE[1]), unit_of(unit))
+    parts = Parts()
+    parts.add_money(kind, nanos, count)
     yield InvoiceLine(
         place,
         tuple(parts.found),
-        azure_model(meter) if kind is not PartKind.OTHER else None,
-        day=day(needed(row, "Date", "date", "UsageDateTime", "UsageDate")),
-        currency=None if currency is None else currency.upper(),
-        tier="batch" if "batch" in meter.lower() else None,
+        None if kind is PartKind.OTHER else meter.model,
+        day=day(needed(row, "Date", "date", "UsageDateTime", "usageDateTime", "UsageDate")),
+        currency=currency,
+        tier=meter.tier,
         precision=digit,
     )
 
 
-def azure_model(meter: str) -> str:
-    """`gpt 4o 0806 Inp glbl Tokens` is `gpt-4o-0806`; the year stands in no meter."""
-    bare = " ".join(_AZURE_WORDS.sub(" ", meter.replace("-", " ")).split())
-    return re.sub(r"\s+", "-", bare.lower())
+def _azure_cost(row: Row) -> tuple[str, str]:
+    """What is billed, in the billing currency; older exports have one cost and one currency."""
+    billed = cell(row, "CostInBillingCurrency", "costInBillingCurrency", "PreTaxCost", "preTaxCost", "Cost", "cost")
+    names = ("BillingCurrency", "BillingCurrencyCode", "billingCurrency", "billingCurrencyCode", "Currency", "currency")
+    if billed is None:
+        raise ValueError("the column CostInBillingCurrency, PreTaxCost or Cost is empty")
+    return billed, needed(row, *names).upper()
 
 
 # -- Google -----------------------------------------------------------------------------------------------------------
 
-GOOGLE_ZONE = "America/Los_Angeles"
-_GOOGLE_MODEL = re.compile(r"gemini[ -](\d+(?:\.\d+)?)[ -](pro|flash(?:[ -]lite)?|nano|ultra)", re.IGNORECASE)
+GOOGLE_ZONE: Final = "America/Los_Angeles"
+GOOGLE: Final = (("sku.description", "sku_description", "SKU description", "Sku description"),)
+_GOOGLE_SERVICES = re.compile(
+    r"gemini|vertex|generative|agent platform|claude|mistral|llama|deepseek|qwen", re.IGNORECASE
+)
+_GOOGLE_COST = re.compile(r"^(?P<exact>unrounded )?(?:cost|subtotal)(?: \((?P<unit>[^)]+)\))?$", re.IGNORECASE)
+_GOOGLE_FEES: Final = ("tax", "rounding_error", "rounding error", "adjustment", "credit", "discount")
+_TOTAL = re.compile(r"\b(?:sub)?total\b", re.IGNORECASE)
 
 
 def google(place: str, row: Row) -> Iterator[InvoiceLine]:
-    """A line is a SKU for a span; credits are lines of their own or a column."""
-    sku = needed(row, "sku.description", "sku_description", "SKU description", "Sku description")
-    parts = Parts()
-    kind = kind_of(sku)
-    nanos, digit = money(needed(row, "cost", "Cost", "Cost ($)", "Subtotal ($)", "Unrounded cost ($)"))
-    if (credit := cell(row, "credits.amount", "credits_amount", "Credits ($)", "Discounts ($)")) is not None:
-        nanos += money(credit)[0]
+    """A line is a SKU for a day or a span; a credit is a line of its own or stands beside it."""
+    sku = cell(row, *GOOGLE[0])
+    cost_type = (cell(row, "cost_type", "Cost type") or "regular").lower()
+    is_fee = cost_type.startswith(_GOOGLE_FEES)
+    if sku is None and not is_fee:
+        if any(_TOTAL.search(value) for value in row.values()):
+            return
+        raise ValueError(f"the column {' or '.join(GOOGLE[0])} is empty")
+    service = cell(row, "service.description", "service_description", "Service description")
+    if service is not None and not _GOOGLE_SERVICES.search(service) and cost_type != "tax":
+        return
+    meter = google_meter(sku or cost_type)
+    kind = PartKind.OTHER if is_fee else meter.kind
+    nanos, digit = money(needed(row, *_google_cost(tuple(row))))
+    nanos += _google_credits(row)
     amount = cell(row, "usage.amount", "usage_amount", "Usage amount")
-    unit = cell(row, "usage.unit", "usage_unit", "Usage unit")
-    count = None if kind is PartKind.OTHER or amount is None else tokens(amount, unit_of(unit))
-    parts.add_money(kind, nanos, digit, count)
-    found = _GOOGLE_MODEL.search(sku)
-    model = None if found is None else f"gemini-{found[1]}-{found[2].lower().replace(' ', '-')}"
-    begins = cell(row, "usage_start_time", "Usage start time")
-    currency = (cell(row, "currency", "Currency") or "USD").upper()
+    unit = cell(row, "usage.unit", "usage_unit", "Usage unit") or ""
+    is_tokens = kind is not PartKind.OTHER and "char" not in unit.lower()
+    parts = Parts()
+    parts.add_money(kind, nanos, tokens(amount, unit_of(unit)) if is_tokens and amount is not None else None)
+    begins, ends = cell(row, "usage_start_time", "Usage start time"), cell(row, "usage_end_time", "Usage end time")
     yield InvoiceLine(
         place,
         tuple(parts.found),
-        model,
+        None if kind is PartKind.OTHER else meter.model,
         at=None if begins is None else moment(begins),
-        day=None if begins is not None else day(needed(row, "Usage start date", "Usage date", "Date")),
-        currency=currency,
+        until=None if begins is None or ends is None else moment(ends),
+        day=None if begins is not None else day(needed(row, "Usage start date", "usage_date", "Usage date", "Date")),
+        currency=needed(row, "currency", "Currency").upper(),
+        tier=meter.tier,
         precision=digit,
     )
+
+
+@lru_cache(maxsize=64)
+def _google_cost(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Which columns may hold the cost, the exact one first."""
+    found = [(name, match) for name in names if (match := _GOOGLE_COST.match(name)) is not None]
+    return tuple(name for name, _ in sorted(found, key=lambda one: one[1]["exact"] is None)) or ("cost",)
+
+
+def _google_credits(row: Row) -> int:
+    """A list in JSON in an export of the table, an amount in a console's."""
+    listed = cell(row, "credits")
+    if listed is not None and listed.startswith("["):
+        try:
+            amounts = parsed(listed)
+        except RecursionError:
+            amounts = None
+        if not isinstance(amounts, list) or not all(isinstance(one, dict) for one in amounts):
+            raise ValueError(f"credits is {listed[:60]!r}, and must be a list of objects")
+        return sum(money(one.get("amount"))[0] for one in amounts)
+    told = cell(row, "credits.amount", "credits_amount", "Credits ($)", "Discounts ($)", "Credits", "Discounts")
+    return 0 if told is None else money(told)[0]
 
 
 # -- AWS --------------------------------------------------------------------------------------------------------------
 
-_AWS_REGION = re.compile(r"^[A-Z]{2,4}\d*-")
-_AWS_KIND = re.compile(
-    r"-(?:mantle-)?(?P<kind>cache-read-input-token-count|cache-write-input-token-count|input-tokens?|output-tokens?"
-    r"|input-token-count|output-token-count)(?P<rest>-[\w-]+)?$",
-    re.IGNORECASE,
+AWS: Final = (
+    ("lineItem/UsageType", "line_item_usage_type"),
+    ("lineItem/UnblendedCost", "line_item_unblended_cost"),
 )
-_AWS_SKIPPED = frozenset(("Tax", "Credit", "Refund", "RIFee", "SavingsPlanRecurringFee", "Fee", "EdpDiscount"))
+_AWS_TOKENS: Final = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
 
 
 def aws(place: str, row: Row) -> Iterator[InvoiceLine]:
-    """A line is a usage type for an hour; amounts of tokens are in thousands."""
-    product = cell(row, "lineItem/ProductCode", "line_item_product_code")
-    if product is not None and "bedrock" not in product.lower():
-        return
-    nanos, digit = money(needed(row, "lineItem/UnblendedCost", "line_item_unblended_cost"))
-    usage = needed(row, "lineItem/UsageType", "line_item_usage_type")
+    """A line is a usage type for an hour. Amounts are in thousands of tokens, or in millions: the unit says so, or else
+    the kind of usage type does."""
+    code = cell(row, "lineItem/ProductCode", "line_item_product_code") or ""
+    product = cell(row, "product/ProductName", "product_product_name", "product/productName", "product_name") or ""
+    usage = cell(row, *AWS[0])
     line_type = cell(row, "lineItem/LineItemType", "line_item_line_item_type") or "Usage"
-    found = _AWS_KIND.search(usage)
+    is_bedrock = "bedrock" in f"{code} {product}".lower() or not code
+    if usage is None and line_type in _AWS_TOKENS and is_bedrock:
+        raise ValueError(f"the column {' or '.join(AWS[0])} is empty")
+    meter = aws_meter(usage or "", product)
+    if not is_bedrock:
+        return
+    kind = meter.meter.kind if line_type in _AWS_TOKENS else PartKind.OTHER
+    nanos, digit = money(needed(row, *AWS[1]))
+    count = None if kind is PartKind.OTHER else _aws_tokens(row, meter.unit)
     parts = Parts()
-    model = None
-    if found is None or line_type in _AWS_SKIPPED:
-        parts.add_money(PartKind.OTHER, nanos, digit)
-    else:
-        kind = {"i": PartKind.INPUT, "o": PartKind.OUTPUT}.get(found["kind"][0].lower(), PartKind.CACHE_READ)
-        if found["kind"].lower().startswith("cache-write"):
-            kind = PartKind.CACHE_WRITE
-        model = _AWS_REGION.sub("", usage[: found.start()])
-        unit = unit_of(cell(row, "pricing/unit", "pricing_unit") or "1K")
-        amount = needed(row, "lineItem/UsageAmount", "line_item_usage_amount")
-        parts.add_money(kind, nanos, digit, tokens(amount, unit))
-    currency = cell(row, "lineItem/CurrencyCode", "line_item_currency_code") or "USD"
+    parts.add_money(kind, nanos, count)
+    ends = cell(row, "lineItem/UsageEndDate", "line_item_usage_end_date")
     yield InvoiceLine(
         place,
         tuple(parts.found),
-        model,
+        None if kind is PartKind.OTHER else meter.meter.model,
         at=moment(needed(row, "lineItem/UsageStartDate", "line_item_usage_start_date")),
-        currency=currency.upper(),
+        until=None if ends is None else moment(ends),
+        currency=needed(row, "lineItem/CurrencyCode", "line_item_currency_code").upper(),
+        tier=meter.meter.tier,
         precision=digit,
     )
+
+
+def _aws_tokens(row: Row, usual_unit: int) -> int:
+    said = cell(row, "pricing/unit", "pricing_unit")
+    # the marketplace's `Units` say no multiple
+    unit = usual_unit if said is None or said.lower() in ("unit", "units") else unit_of(said)
+    return tokens(needed(row, "lineItem/UsageAmount", "line_item_usage_amount"), unit)

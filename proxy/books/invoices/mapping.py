@@ -1,26 +1,34 @@
-"""Any other CSV or JSON, by a small mapping file of the operator's (contract C3).
+"""Any other CSV or JSON, by a small mapping file of the operator's, and names of models that mean ours (contract C3).
 
 In: a YAML file that says which column or JSON path is what. Out: a reader of rows. A mistake in the mapping is a
 `ConfigError` with file, line and the nearest right word; one in a row is told with the row's place.
 
-    format: csv                      # csv | json (a list, or one object a line)
+    format: csv                      # csv | json (a list, or one object a line), or the name of a known form
+    models: {haus-modell-2: gpt-4o}  # names on the invoice and what the ledger calls them
+
+and, where the format is csv or json:
+
     rows: data.items                 # json: where the list stands; left out: the document itself
     delimiter: ';'                   # csv; left out: told by the heading
     decimal_comma: true              # 1.234,56
     time_zone: Europe/Berlin         # of days and of moments that do not say theirs
     currency: EUR                    # or {column: ccy}
-    day: {column: Datum, form: '%d.%m.%Y'}     # or at: {column: ts} for moments
-    model: {column: Modell}
+    day: {column: Datum, form: '%d.%m.%Y'}     # or at: {column: ts} for moments; form: unix, unix_ms, or as here
+    model: {column: Modell}          # or a name, where all lines are of one
     request_id: {column: id}
-    requests: {column: Anzahl}
+    requests: {column: Anzahl}       # or 1
+    tier: {column: Stufe}
     tokens: {input: {column: in, unit: 1000}, output: {column: out}}
     amounts: {all: {column: Betrag, scale: '0.01'}}
-    skip: {Typ: [Summe, Total]}      # rows that are no lines
+    input_is_fresh: false            # input holds what a cache gave and took
+    output_is_whole: false           # reasoning is not in output, and is added to it
+    only: {Dienst: [LLM]}            # rows that are lines
+    skip: {Typ: [Summe, Total]}      # rows that are none
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,9 +37,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from proxy.books.invoice import InvoiceLine, Part, PartKind
-from proxy.books.invoices.figures import day, moment, money, number, tokens
+from proxy.books.invoices.building import without_fees
+from proxy.books.invoices.figures import day, moment, money, tokens, whole
 from proxy.errors import ConfigError, RuleError
-from proxy.semantics.complaints import unknown_key, wrong_value
+from proxy.semantics.complaints import nearest, shown, unknown_key, wrong_value
 from proxy.semantics.nodes import Lines, parse_yaml
 
 
@@ -63,6 +72,14 @@ class Where(Closed):
 
 
 class Day(Where):
+    """`form` is one of `strptime`."""
+
+    form: str | None = None
+
+
+class Moment(Where):
+    """`form` is `unix`, `unix_ms`, or one of `strptime`."""
+
     form: str | None = None
 
 
@@ -79,6 +96,7 @@ class Tokens(Closed):
     cache_read: Count | None = None
     cache_write: Count | None = None
     output: Count | None = None
+    reasoning: Count | None = None
 
 
 class Amounts(Closed):
@@ -91,22 +109,26 @@ class Amounts(Closed):
 
 
 class Mapped(Closed):
-    """The whole file. `input` holds what a cache gave unless `input_is_fresh`."""
+    """The whole file."""
 
     format: Literal["csv", "json"]
+    models: dict[str, str] = Field(default_factory=dict)
     rows: str | None = None
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    delimiter: Annotated[str, Field(pattern=r"^[,;|:\t ]$")] | None = None
     decimal_comma: bool = False
     time_zone: Annotated[str, BeforeValidator(_zone)] | None = None
     currency: str | Where | None = None
     day: Day | None = None
-    at: Where | None = None
+    at: Moment | None = None
     model: Where | str | None = None
     request_id: Where | None = None
-    requests: Where | None = None
+    requests: Where | Annotated[int, Field(gt=0)] | None = None
+    tier: Where | None = None
     tokens: Tokens = Tokens()
     amounts: Amounts = Amounts()
     input_is_fresh: bool = True
+    output_is_whole: bool = True
+    only: dict[str, list[str]] = Field(default_factory=dict)
     skip: dict[str, list[str]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -116,7 +138,25 @@ class Mapped(Closed):
         said = [*self.tokens.model_fields_set, *self.amounts.model_fields_set]
         if not said:
             raise ValueError("tokens or amounts are missing: what does a line say?")
+        if self.amounts.model_fields_set and self.currency is None:
+            raise ValueError("currency is missing: what are the amounts in?")
+        if self.tokens.reasoning is not None and self.output_is_whole:
+            raise ValueError("tokens.reasoning is only needed with `output_is_whole: false`; output holds it otherwise")
         return self
+
+    def columns(self) -> list[str]:
+        """Every column that it names."""
+        told = [self.day, self.at, self.model, self.request_id, self.requests, self.tier, self.currency]
+        told += [getattr(self.tokens, name) for name in Tokens.model_fields]
+        told += [getattr(self.amounts, name) for name in Amounts.model_fields]
+        return [*(one.column for one in told if isinstance(one, Where)), *self.only, *self.skip]
+
+
+class Renamed(Closed):
+    """A mapping of names alone: the file is in a form that is known here."""
+
+    format: str
+    models: dict[str, str]
 
 
 _PLACES = {
@@ -126,11 +166,13 @@ _PLACES = {
     "of a column": ("column", "form", "unit", "scale"),
 }
 
+#: How pydantic calls the ways of a choice, which are no keys.
+_CHOICES = ("Where", "str", "int", "constrained-str", "constrained-int")
 Row = Mapping[str, object]
 
 
-def load_mapping(path: Path) -> Mapped:
-    """Raises `ConfigError`."""
+def load_mapping(path: Path, forms: Collection[str]) -> Mapped | Renamed:
+    """`forms` are the formats that are known besides csv and json. Raises `ConfigError`."""
     file = str(path)
     try:
         value, lines = parse_yaml(file, path.read_text(encoding="utf-8"))
@@ -140,8 +182,12 @@ def load_mapping(path: Path) -> Mapped:
         raise ConfigError(error.file, error.line, error.reason) from error
     if not isinstance(value, dict):
         raise ConfigError(file, 1, "must be a mapping with keys such as format, day, model, tokens and amounts")
+    form = value.get("format")
+    if isinstance(form, str) and form not in ("csv", "json", *forms):
+        reason = f"format: {shown(form)} is not known; {nearest(form, ('csv', 'json', *forms))}"
+        raise ConfigError(file, lines.line_of(("format",)), reason)
     try:
-        return Mapped.model_validate(value)
+        return (Renamed if form in forms else Mapped).model_validate(value)
     except ValidationError as error:
         raise _first_fault(file, error, lines) from error
 
@@ -150,7 +196,7 @@ def _first_fault(file: str, error: ValidationError, lines: Lines) -> ConfigError
     faults = []
     for found in error.errors(include_url=False):
         # a choice between forms has its own name in the path
-        loc = tuple(step for step in found["loc"] if step not in ("Where", "str", "constrained-str"))
+        loc = tuple(step for step in found["loc"] if step not in _CHOICES)
         names = [str(step) for step in loc]
         if found["type"] == "extra_forbidden":
             here = {1: "at the top", 2: f"under {names[0]}"}.get(len(names), "of a column")
@@ -158,7 +204,8 @@ def _first_fault(file: str, error: ValidationError, lines: Lines) -> ConfigError
             others = {place: keys for place, keys in _PLACES.items() if place != here}
             reason = unknown_key(names[-1], _PLACES[here], others)
         else:
-            reason = wrong_value(found["type"], found["msg"], found["input"])
+            kind = "int_type" if found["type"] == "int_parsing" else found["type"]
+            reason = wrong_value(kind, found["msg"], found["input"])
         told = f"{'.'.join(names)}: {reason}" if names else reason
         faults.append((found["type"] == "missing", lines.line_of(loc), told))
     _, line, reason = min(faults)
@@ -169,33 +216,46 @@ def reader(mapped: Mapped) -> Callable[[str, Row], Iterator[InvoiceLine]]:
     """What makes lines of rows."""
 
     def read(place: str, row: Row) -> Iterator[InvoiceLine]:
-        for name, values in mapped.skip.items():
-            if str(_get(row, name) or "").strip() in values:
-                return
-        yield _line(mapped, place, row)
+        if _is_line(mapped, row):
+            yield from without_fees(_line(mapped, place, row))
 
     return read
 
 
+def _is_line(mapped: Mapped, row: Row) -> bool:
+    for name, values in mapped.only.items():
+        if _cell(row, name) not in values:
+            return False
+    return all(_cell(row, name) not in values for name, values in mapped.skip.items())
+
+
 def _line(mapped: Mapped, place: str, row: Row) -> InvoiceLine:
     parts, digit = _parts(mapped, row)
-    asked = mapped.model
-    model = asked if isinstance(asked, str) else None if asked is None else _text(row, asked)
-    currency = mapped.currency if isinstance(mapped.currency, str) else None
-    if isinstance(mapped.currency, Where):
-        currency = _text(row, mapped.currency)
-    requests = None if mapped.requests is None else _text(row, mapped.requests)
+    requests = mapped.requests
+    if isinstance(requests, Where):
+        said = _text(row, requests)
+        requests = None if said is None else whole(said, requests.column, mapped.decimal_comma)
+    currency = _constant(row, mapped.currency)
+    if digit is not None and currency is None:
+        raise ValueError("an amount without a currency")
+    at = mapped.at
     return InvoiceLine(
         place,
         tuple(parts),
-        model,
-        at=None if mapped.at is None else moment(_needed(row, mapped.at), mapped.time_zone),
+        _constant(row, mapped.model),
+        at=None if at is None else moment(_needed(row, at), mapped.time_zone, at.form),
         day=None if mapped.day is None else day(_needed(row, mapped.day), mapped.day.form),
         request_id=None if mapped.request_id is None else _text(row, mapped.request_id),
-        requests=None if requests is None else int(number(requests, mapped.decimal_comma)),
+        requests=requests,
         currency=None if currency is None or digit is None else currency.upper(),
+        tier=_constant(row, mapped.tier),
         precision=digit,
     )
+
+
+def _constant(row: Row, said: Where | str | None) -> str | None:
+    """A column's text, or what the mapping says of all rows."""
+    return _text(row, said) if isinstance(said, Where) else said
 
 
 def _parts(mapped: Mapped, row: Row) -> tuple[list[Part], int | None]:
@@ -204,7 +264,8 @@ def _parts(mapped: Mapped, row: Row) -> tuple[list[Part], int | None]:
     for name in Tokens.model_fields:
         where = getattr(mapped.tokens, name)
         if where is not None and (value := _text(row, where)) is not None:
-            counts[PartKind(name)] = tokens(value, where.unit, comma)
+            kind = PartKind.OUTPUT if name == "reasoning" else PartKind(name)
+            counts[kind] = counts.get(kind, 0) + tokens(value, where.unit, comma)
     if not mapped.input_is_fresh and PartKind.INPUT in counts:
         cached = counts.get(PartKind.CACHE_READ, 0) + counts.get(PartKind.CACHE_WRITE, 0)
         if cached > counts[PartKind.INPUT]:
@@ -234,10 +295,13 @@ def _get(row: Row, path: str) -> object:
     return value
 
 
+def _cell(row: Row, name: str) -> str:
+    value = _get(row, name)
+    return "" if value is None else str(value).strip()
+
+
 def _text(row: Row, where: Where) -> str | None:
-    value = _get(row, where.column)
-    text = "" if value is None else str(value).strip()
-    return text or None
+    return _cell(row, where.column) or None
 
 
 def _needed(row: Row, where: Where) -> str:
@@ -257,6 +321,8 @@ def rows_in(mapped: Mapped, place: str, document: object) -> Iterator[tuple[str,
         value = [value]
     if not isinstance(value, list):
         raise ValueError(f"there is no list at {mapped.rows or 'the top'}")
+    under = f"{place}/{mapped.rows.replace('.', '/')}" if mapped.rows else place
     for at, row in enumerate(value):
-        if isinstance(row, dict):
-            yield f"{place}/{at}", row
+        if not isinstance(row, dict):
+            raise ValueError(f"{under}/{at} is no object")
+        yield f"{under}/{at}", row

@@ -1,97 +1,29 @@
-"""Which format an export is in, and its lines (contract C3).
+"""An invoice of the files that a vendor gave (contract C3).
 
-In: paths (files, folders, zips), a vendor, perhaps the name of a format or a mapping. Out: one `Invoice` of all of
-them, read as it is asked for. Raises `InvoiceError` for what cannot be read, with file, place, reason and what to do.
+In: paths (files, folders, zips), a vendor, perhaps the name of a form or a mapping. Out: one `Invoice` of all of them,
+read as it is asked for. Raises `InvoiceError` for what cannot be read, with file, place, reason and what to do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from proxy.books.invoice import Invoice, InvoiceLine
-from proxy.books.invoices import api_reports, clouds, platforms
 from proxy.books.invoices.building import lines_of
-from proxy.books.invoices.files import Source, columns, refuse_wrong, rows, sources_of, values
-from proxy.books.invoices.mapping import Mapped, load_mapping, reader, rows_in
+from proxy.books.invoices.files import Source, refuse_wrong, sources_of, values
+from proxy.books.invoices.forms import FORMS as _FORMS
+from proxy.books.invoices.forms import CsvForm, Found, JsonForm, form_of
+from proxy.books.invoices.mapping import Mapped, Renamed, load_mapping, reader, rows_in
+from proxy.books.invoices.tables import Heading, find_heading, first_columns, rows
 from proxy.errors import InvoiceError
 
-Read = Callable[[str, Any], Iterator[InvoiceLine]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Csv:
-    """A format by its heading: it has all of these columns, each by one of its names."""
-
-    columns: tuple[tuple[str, ...], ...]
-    read: Read
-    time_zone: str
-    says: tuple[bool, bool, bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Json:
-    """A format by what its first document looks like."""
-
-    looks: Callable[[object], bool]
-    rows: Callable[[str, object], Iterator[tuple[str, Any]]]
-    read: Read
-    time_zone: str
-    says: tuple[bool, bool, bool]
-
-
-_Format = _Csv | _Json
-_PAGES = api_reports.results
-#: `says`: tokens, money, requests.
-_FORMATS: Final[Mapping[str, _Format]] = {
-    "openai-usage": _Json(api_reports.is_openai_usage, _PAGES, api_reports.openai_usage, "UTC", (True, False, True)),
-    "openai-costs": _Json(api_reports.is_openai_costs, _PAGES, api_reports.openai_costs, "UTC", (False, True, False)),
-    "anthropic-usage": _Json(
-        api_reports.is_anthropic_usage, _PAGES, api_reports.anthropic_usage, "UTC", (True, False, False)
-    ),
-    "anthropic-costs": _Json(
-        api_reports.is_anthropic_costs, _PAGES, api_reports.anthropic_costs, "UTC", (False, True, False)
-    ),
-    "openrouter-activity": _Json(
-        platforms.is_openrouter_activity,
-        platforms.openrouter_rows,
-        platforms.openrouter_activity,
-        "UTC",
-        (True, True, True),
-    ),
-    "openrouter": _Csv(
-        (("generation_id",), ("tokens_prompt",), ("cost_total",)), platforms.openrouter, "UTC", (True, True, True)
-    ),
-    "deepseek-amount": _Csv(
-        (("utc_date",), ("type",), ("amount",)), platforms.deepseek_amount, "UTC", (True, False, True)
-    ),
-    "deepseek-cost": _Csv(
-        (("utc_date",), ("cost",), ("currency",)), platforms.deepseek_cost, "UTC", (False, True, False)
-    ),
-    "aws": _Csv(
-        (("lineItem/UsageType", "line_item_usage_type"), ("lineItem/UnblendedCost", "line_item_unblended_cost")),
-        clouds.aws,
-        "UTC",
-        (True, True, False),
-    ),
-    "azure": _Csv(
-        (("MeterName", "meterName", "Meter Name"), ("Quantity", "quantity", "UsageQuantity")),
-        clouds.azure,
-        "UTC",
-        (True, True, False),
-    ),
-    "google": _Csv(
-        (("sku.description", "sku_description", "SKU description", "Sku description"),),
-        clouds.google,
-        clouds.GOOGLE_ZONE,
-        (True, True, False),
-    ),
-}
 #: The names that `--form` takes.
-FORMS: Final = tuple(_FORMATS)
+FORMS: Final = tuple(_FORMS)
 
 
 def read_invoice(path: Path, vendor: str, *, form: str | None = None, mapping: Path | None = None) -> Invoice:
@@ -105,62 +37,45 @@ def read_invoices(
     """All of them as one invoice. What a file is stands in it; `form` says it where it does not. Raises
     `InvoiceError`, now or while the lines are read, and `ConfigError` for a wrong mapping."""
     sources = [source for path in paths for source in sources_of(path)]
-    if mapping is not None:
-        return _mapped(sources, load_mapping(mapping))
-    found = [(source, *_format_of(source, form, vendor)) for source in sources]
-    zones = sorted({one.time_zone for _, _, one in found})
+    _refuse_twice(sources)
+    mapped = None if mapping is None else load_mapping(mapping, FORMS)
+    match mapped:
+        case Mapped():
+            return _mapped(sources, mapped)
+        case Renamed():
+            return _renamed(_known([form_of(source, vendor, mapped.format) for source in sources]), mapped.models)
+        case None:
+            return _known([form_of(source, vendor, form) for source in sources])
+
+
+def _refuse_twice(sources: Sequence[Source]) -> None:
+    seen: set[tuple[Path, str | None]] = set()
+    for source in sources:
+        key = (source.path.resolve(), source.member)
+        if key in seen:
+            raise source.fail("", "is given twice; its lines would count twice")
+        seen.add(key)
+
+
+def _known(found: Sequence[Found]) -> Invoice:
+    zones = sorted({one.time_zone or "" for one in found})
     if len(zones) > 1:
-        names = ", ".join(source.name for source, _, _ in found)
-        raise InvoiceError(
-            names, ((names, f"their days are cut in several zones ({', '.join(zones)}): give one kind"),)
-        )
-    lines: Iterable[InvoiceLine] = chain.from_iterable(_lines(source, one) for source, _, one in found)
-    says = [any(one.says[place] for _, _, one in found) for place in range(3)]
-    return Invoice(" and ".join(sorted({name for _, name, _ in found})), lines, zones[0], *says)
+        names = ", ".join(one.source.name for one in found)
+        reason = f"their days are cut in several zones ({', '.join(zones)}): export all of them in one"
+        raise InvoiceError(names, ((names, reason),))
+    lines: Iterable[InvoiceLine] = chain.from_iterable(map(_lines, found))
+    says = [any(one.form.says[place] for one in found) for place in range(3)]
+    return Invoice(" and ".join(sorted({one.name for one in found})), lines, zones[0] or None, *says)
 
 
-def _format_of(source: Source, form: str | None, vendor: str) -> tuple[str, _Format]:
-    head = source.head()
-    refuse_wrong(source, head)
-    if form is not None:
-        return form, _FORMATS[form]
-    if head.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
-        _, first = next(iter(values(source)), ("", None))
-        for name, one in _FORMATS.items():
-            if isinstance(one, _Json) and one.looks(first):
-                return name, one
-        if _is_empty_page(first):
-            raise source.fail("", "has no results: is the period right, and was it grouped by model?")
-    else:
-        names = set(columns(head))
-        for name, one in _FORMATS.items():
-            if isinstance(one, _Csv) and all(names & set(any_of) for any_of in one.columns):
-                return name, one
-        shown = ", ".join(columns(head)[:12])
-        reason = f"is no export that is known here; its columns are {shown}"
-        raise source.fail("", f"{reason}. {_what_to_do(vendor)}")
-    raise source.fail("", f"is no export that is known here. {_what_to_do(vendor)}")
-
-
-def _what_to_do(vendor: str) -> str:
-    return (
-        f"For {vendor} take one of {', '.join(FORMS)} (docs/invoices.md says where from), name it with --form, or "
-        "describe the file with --mapping"
-    )
-
-
-def _is_empty_page(page: object) -> bool:
-    if not isinstance(page, dict) or not isinstance(page.get("data"), list):
-        return False
-    return all(isinstance(bucket, dict) and not bucket.get("results") for bucket in page["data"])
-
-
-def _lines(source: Source, one: _Format) -> Iterator[InvoiceLine]:
-    match one:
-        case _Csv():
-            yield from lines_of(source.name, rows(source), one.read)
-        case _Json():
-            yield from lines_of(source.name, _json_rows(source, one.rows), one.read)
+def _lines(found: Found) -> Iterator[InvoiceLine]:
+    source, form = found.source, found.form
+    match form:
+        case JsonForm():
+            return lines_of(source.name, _json_rows(source, form.rows), form.read)
+        case CsvForm():
+            assert found.heading is not None, "a table has a heading"
+            return lines_of(source.name, rows(source, found.heading), form.read)
 
 
 def _json_rows(source: Source, of: Callable[[str, object], Iterator[tuple[str, Any]]]) -> Iterator[tuple[str, Any]]:
@@ -171,16 +86,28 @@ def _json_rows(source: Source, of: Callable[[str, object], Iterator[tuple[str, A
             raise InvoiceError(source.name, ((place, str(error)),)) from error
 
 
+def _renamed(invoice: Invoice, models: Mapping[str, str]) -> Invoice:
+    def called(line: InvoiceLine) -> InvoiceLine:
+        model = None if line.model is None else models.get(line.model)
+        return line if model is None else replace(line, model=model)
+
+    return replace(invoice, lines=map(called, invoice.lines))
+
+
 def _mapped(sources: Sequence[Source], mapped: Mapped) -> Invoice:
     read = reader(mapped)
 
     def lines(source: Source) -> Iterator[InvoiceLine]:
-        refuse_wrong(source, source.head())
         if mapped.format == "csv":
-            return lines_of(source.name, rows(source, mapped.delimiter), read)
+            return lines_of(source.name, rows(source, _heading(source, mapped)), read)
         return lines_of(source.name, _json_rows(source, lambda place, one: rows_in(mapped, place, one)), read)
 
-    return Invoice(
+    for source in sources:
+        head = source.head()
+        refuse_wrong(source, head)
+        if mapped.format == "csv":
+            _heading(source, mapped)
+    invoice = Invoice(
         "mapping",
         chain.from_iterable(map(lines, sources)),
         mapped.time_zone,
@@ -188,3 +115,21 @@ def _mapped(sources: Sequence[Source], mapped: Mapped) -> Invoice:
         says_money=bool(mapped.amounts.model_fields_set),
         says_requests=mapped.requests is not None or mapped.request_id is not None,
     )
+    return _renamed(invoice, mapped.models)
+
+
+def _heading(source: Source, mapped: Mapped) -> Heading:
+    """The line that has every column which the mapping names. Raises `InvoiceError` that names the nearest one."""
+    head = source.head()
+    wanted = mapped.columns()
+    found = find_heading(head, lambda names: all(name in names for name in wanted), mapped.delimiter)
+    if found is not None:
+        return found
+    names = first_columns(head, mapped.delimiter)
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(name, names, n=1, cutoff=0.5)
+            listed = ", ".join(one[:40] for one in names[:20])
+            hint = f"the nearest is {near[0]!r} (of {listed})" if near else f"there are {listed}"
+            raise source.fail(":1", f"has no column {name!r}, which the mapping names; {hint}")
+    raise source.fail(":1", "has no heading that the mapping fits")
