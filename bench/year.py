@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A year of synthetic traffic with known truth: the ledger's rows, the vendors' invoices, and what was done to them.
 
-    .venv/bin/python bench/year.py --attempts 10000000 --seed 1 --faults all --out DIR
+    .venv/bin/python -m bench.year --attempts 10000000 --seed 1 --faults all --out DIR
 
 Writes `DIR/attempts/day=…/attempts.parquet` as `sluice ledger export --format parquet` does, `DIR/invoices/VENDOR-MM…`
 in each vendor's own export format, and `DIR/truth.json`. A day at a time: memory does not grow with the year. The same

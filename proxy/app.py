@@ -11,7 +11,7 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,9 +27,9 @@ from proxy.dialects.base import VendorDialect
 from proxy.dialects.registry import CHAT_DIALECTS
 from proxy.errors import ConfigError
 from proxy.metering.ledger import AttemptClose, AttemptOpen
-from proxy.metering.meter import INLINE_CHARS, short_text
+from proxy.metering.meter import INLINE_CHARS, short_text, short_texts
 from proxy.metering.prices import PriceBook
-from proxy.metering.prompt import FORMULA, read_prompt
+from proxy.metering.prompt import FORMULA, is_quick, read_prompt
 from proxy.metering.tokens import TokenCounter, load_counter, tokenizer_id
 from proxy.pipeline.values import Facts
 from proxy.semantics.rule import VendorProfile
@@ -266,12 +266,12 @@ class Counting:
         self.name = tokenizer_id(counter)
         self.formula = FORMULA
 
-    def count_now(self, pieces: list[str]) -> int | None:
-        text = short_text(pieces)
-        return None if text is None else self._counter.count(text)
+    def count_now(self, texts: Sequence[list[str]]) -> list[int] | None:
+        short = short_texts(texts)
+        return None if short is None else [self._counter.count(text) for text in short]
 
-    async def count(self, pieces: list[str]) -> int:
-        return await self._pool.count(pieces)
+    async def count(self, texts: Sequence[list[str]]) -> list[int]:
+        return await self._pool.count(texts)
 
     def growing(self) -> GrowingCount:
         return self._pool.growing()
@@ -279,7 +279,7 @@ class Counting:
     def prompt(self, body: Mapping[str, object], size: int) -> PromptCount:
         """What gives our count of a prompt at the end. A long one is being counted from now on, beside its request; a
         short one waits, for nothing may stand between a request and its leaving."""
-        if size <= INLINE_CHARS:
+        if size <= INLINE_CHARS and is_quick(body):
             return lambda: self._short(dict(body), size)
         counting = self._tasks.start(self._pool.count_prompt(dict(body), size), "count prompt")
         return lambda: counting

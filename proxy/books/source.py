@@ -93,17 +93,20 @@ def _aggregate_live(place: LiveLedger, statement: Select[Any], keys: int) -> lis
         settled = ledger.database.select(_sql(statement, dialect))
         if not rows:
             return _summed(settled, (), keys)
+        ids = [str(values[0]) for values in rows]
+        prices = ledger.database.repricings_of(ids)
         with private_ledger() as old, private_ledger() as new:
-            _fill(old, ledger.database.rows_of([str(values[0]) for values in rows]))
-            _fill(new, rows)
+            _fill(old, ledger.database.rows_of(ids), prices)
+            _fill(new, rows, prices)
             lite = sqlite.dialect()
             added = new.select(_sql(statement, lite))
             return _summed([*settled, *added], old.select(_sql(statement, lite)), keys)
 
 
-def _fill(database: Database, rows: Sequence[Values]) -> None:
+def _fill(database: Database, rows: Sequence[Values], prices: Sequence[tuple[Any, ...]]) -> None:
     with database.transaction():
         database.write((), rows)
+        database.add_repricings(prices)
 
 
 def _summed(plus: Sequence[tuple[Any, ...]], minus: Sequence[tuple[Any, ...]], keys: int) -> list[tuple[Any, ...]]:

@@ -91,7 +91,7 @@ class Usage:
         wrong = set(untrusted)
         if self.reasoning_added and "reasoning" in wrong:
             wrong.add("output")
-        if self.cache_added and not wrong.isdisjoint(("cache_read", "cache_write")):
+        if self.cache_added and any(getattr(self, name) for name in wrong.intersection(("cache_read", "cache_write"))):
             wrong.add("input")
         return replace(
             self,

@@ -55,7 +55,8 @@ def ledger_reprice(
     total = sum(one.attempts for one in changes)
     click.echo(f"{total} attempts {'would be' if dry_run else 'are'} priced again")
     for one in changes:
-        moved = f"{money_text(one.before)} to {money_text(one.after)} {one.currency}"
+        was = "" if one.currency_before == one.currency else f" {one.currency_before}"
+        moved = f"{money_text(one.before)}{was} to {money_text(one.after)} {one.currency}"
         fresh = f", {one.unpriced} of them for the first time" if one.unpriced else ""
         click.echo(f"  {one.version}: {one.attempts} attempts{fresh}; {moved} by the vendor's figures")
     return 0

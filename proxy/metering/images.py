@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import Final
 
 #: An image whose pixels cannot be seen (one at an address, or in a form not known here) counts as one of this size.
@@ -17,6 +18,10 @@ _BASE_TOKENS, _TILE_TOKENS, _TILE = 85, 170, 512
 _LONGEST, _SHORTEST = 2048, 768
 # JPEG may hold a thumbnail and a camera's notes before its size.
 _LOOKED_AT: Final = 128 * 1024
+# Cameras write some ten segments before the frame, colour profiles up to 255; a hostile file could have 30,000.
+_MOST_SEGMENTS: Final = 512
+# Any number of 0xFF may fill up before a marker.
+_MARKER: Final = re.compile(rb"\xff+([^\xff])", re.DOTALL)
 _MOST_PIXELS: Final = 1 << 20  # a side; more is no image
 
 
@@ -86,14 +91,15 @@ def _jpeg(raw: bytes) -> tuple[int, int] | None:
     if raw[:2] != b"\xff\xd8":
         return None
     at = 2
-    while at + 9 < len(raw):
-        if raw[at] != 0xFF:
+    for _ in range(_MOST_SEGMENTS):
+        if (begun := _MARKER.match(raw, at)) is None:
             return None
-        marker = raw[at + 1]
-        if marker == 0xFF or 0xD0 <= marker <= 0xD8:
-            at += 1 if marker == 0xFF else 2
+        at, marker = begun.end(), begun[1][0]
+        if marker == 0x01 or 0xD0 <= marker <= 0xD8:  # stands alone
             continue
+        if len(raw) < at + 7:
+            return None
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(raw[at + 7 : at + 9], "big"), int.from_bytes(raw[at + 5 : at + 7], "big")
-        at += 2 + max(2, int.from_bytes(raw[at + 2 : at + 4], "big"))
+            return int.from_bytes(raw[at + 5 : at + 7], "big"), int.from_bytes(raw[at + 3 : at + 5], "big")
+        at += max(2, int.from_bytes(raw[at : at + 2], "big"))
     return None

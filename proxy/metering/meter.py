@@ -5,12 +5,16 @@ In: text, whole or as it grows. Out: its number of tokens, the same however it w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from proxy.metering.tokens import TokenCounter, needs_reference
 
 # Below these a count takes less than 0.2 ms and is cheaper inline than a hop to a thread. Text beyond ASCII costs up to
 # 0.11 us a character (random code points: nearly every byte is a token), ASCII up to 0.02 us.
 INLINE_CHARS = 8000
 INLINE_WIDE_CHARS = 1700
+# Each text costs a call beside its characters: an answer of more choices than these is work for a thread.
+INLINE_TEXTS = 32
 # One part of a long text: about 2 ms of work in a thread, and no copy of the whole answer.
 PART_CHARS = 64 * 1024
 
@@ -35,6 +39,21 @@ def short_text(pieces: list[str], between: str = "") -> str | None:
     if text.isascii() or (chars <= INLINE_WIDE_CHARS and not needs_reference(text)):
         return text
     return None
+
+
+def short_texts(texts: Sequence[list[str]]) -> list[str] | None:
+    """Each of `texts` joined, if counting them all inline keeps the event loop for less than 0.2 ms: an answer may have
+    many choices, and what holds the loop is their sum."""
+    if len(texts) == 1:
+        return None if (text := short_text(texts[0])) is None else [text]
+    chars = sum(sum(map(len, pieces)) for pieces in texts)
+    if chars > INLINE_CHARS or len(texts) > INLINE_TEXTS:
+        return None
+    joined = ["".join(pieces) for pieces in texts]
+    wide = sum(len(text) for text in joined if not text.isascii())
+    if (chars - wide) * INLINE_WIDE_CHARS + wide * INLINE_CHARS > INLINE_CHARS * INLINE_WIDE_CHARS:
+        return None
+    return None if wide and any(map(needs_reference, joined)) else joined
 
 
 class RunningCount:

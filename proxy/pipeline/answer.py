@@ -59,6 +59,11 @@ class Answer:
     # ---- what is asked of it -------------------------------------------------------------------------------------
 
     @property
+    def size(self) -> int:
+        """Bytes of text received so far, names of calls and the like roughly."""
+        return self._size
+
+    @property
     def held(self) -> bool:
         """Is a tail held that has a deadline?"""
         if self._may_hold:

@@ -147,6 +147,11 @@ class Pipeline:
         return self._answer.deadline if self.committed else None
 
     @property
+    def answer_bytes(self) -> int:
+        """How much text has been received."""
+        return self._answer.size
+
+    @property
     def finished(self) -> bool:
         """Every choice seen has its finish, and that can be relied on: only usage is waited for."""
         answer = self._answer

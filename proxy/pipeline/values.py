@@ -84,6 +84,11 @@ class Pieces(list[str]):
 
     def fold(self) -> None:
         if self.ripe:
+            self.settle()
+
+    def settle(self) -> None:
+        """Join what has gathered, however little: no piece that is here now will change any more."""
+        if len(self) > self.blocks:
             self[self.blocks :] = ["".join(self[self.blocks :])]
             self.blocks += 1
 
@@ -152,6 +157,11 @@ class Facts:
         self.altered = True
         self.delivered = delivered.get(0) or Pieces()
         self.others = {i: (received, delivered.get(i) or Pieces()) for i, (received, _) in self.others.items()}
+
+    def counted(self) -> tuple[list[Pieces], list[Pieces], list[Pieces]]:
+        """The texts whose counts the row has: what was received, the reasoning in it, and what was delivered where
+        that is not the same."""
+        return self.all_received(), list(self.reasoned.values()), self.all_delivered() if self.altered else []
 
     def fold(self) -> None:
         """Join what has grown long."""

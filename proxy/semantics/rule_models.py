@@ -176,7 +176,7 @@ class FileModel(Strict):
 
 _MODELS_BY_KEY: Mapping[str, type[Strict]] = {
     "rules": RuleModel, "when": WhenModel, "then": ThenModel, "retry_after": RetryAfterModel, "fallback": FallbackModel,
-    "usage": UsageModel, "deadlines": DeadlinesModel,
+    "usage": UsageModel, "billed": BilledModel, "deadlines": DeadlinesModel,
 }  # fmt: skip
 
 

@@ -50,6 +50,9 @@ log = structlog.get_logger(__name__)
 INTERVAL_S = 0.5
 RENEW_S = 10.0
 ADOPT_S = 5.0
+# A database that neither answers nor refuses is away too, long before the kernel or SQLite gives it up. Transactions of
+# ours take milliseconds.
+STUCK_S = 5.0
 # One transaction: some 200 attempts, a few milliseconds.
 BATCH_BYTES = 256 * 1024
 # After so many lines the event loop's thread gets its turn at the GIL. It would otherwise wait for the interpreter's
@@ -112,8 +115,9 @@ class Drain:
         self.rows = 0
         self.dropped = 0
         self.reachable = True
-        #: Since when the database is away, in unix seconds; None while it is there.
-        self.away_since: float | None = None
+        self._away_since: float | None = None
+        #: While a round runs: when the database last did what it was asked, by the monotonic and the unix clock.
+        self._heard_at: tuple[float, float] | None = None
         self._url, self._instance = url, instance
         self._journal, self._folder = journal, journal.folder
         self._host = socket.gethostname()
@@ -122,6 +126,14 @@ class Drain:
         self._renew_at = self._adopt_at = 0.0
         self._renewing_since: float | None = None
         self._unknown: set[str] = set()
+
+    @property
+    def away_since(self) -> float | None:
+        """Since when the database refuses, or lets us wait, in unix seconds; None while it is there. For any thread."""
+        heard = self._heard_at
+        if self._away_since is None and heard is not None and time.monotonic() - heard[0] > STUCK_S:
+            return heard[1]
+        return self._away_since
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(INTERVAL_S):
@@ -132,11 +144,12 @@ class Drain:
 
     def cycle(self, now: float) -> bool:
         """One round. False if the database was away: nothing is lost, the next round goes on."""
+        self._heard()
         try:
             self._round(now)
         except (LedgerUnavailable, OSError) as error:
             if self.reachable:
-                self.away_since = time.time()
+                self._away_since = time.time()
                 log.warning("ledger database away, journals grow", error=str(error))
             self.reachable = False
             self._renewing_since = None
@@ -145,9 +158,14 @@ class Drain:
         else:
             if not self.reachable:
                 log.info("ledger database back")
-            self.reachable, self.away_since = True, None
+            self.reachable, self._away_since = True, None
+        finally:
+            self._heard_at = None
         self._journal.measure(self._undrained)
         return self.reachable
+
+    def _heard(self) -> None:
+        self._heard_at = time.monotonic(), time.time()
 
     def _undrained(self) -> int:
         """Bytes of this writer's segments that are not in the database."""
@@ -223,6 +241,7 @@ class Drain:
                 database.write(opens, closes)
                 time.sleep(_TURN_S)
             database.set_progress(segment.name, segment.writer, batch.end)
+        self._heard()
         self.rows += len(batch.closes)
         self.dropped += batch.dropped
         if batch.dropped:

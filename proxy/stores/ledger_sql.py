@@ -18,10 +18,14 @@ from proxy.errors import LedgerUnavailable
 from proxy.stores.ledger_rows import BY_WRITER, COLUMNS, COST_COLUMNS, INFERRED, Values
 
 CONNECT_S = 5
+# After so long without an answer from the other host's kernel a connection is dead; Linux would try for 15 minutes.
+_SILENCE_MS = 20_000
 # How long SQLite waits for another process's transaction; each of ours is a few milliseconds.
 _BUSY_S = 10.0
 _FETCH_ROWS = 500
 LEASE_S = 60
+
+REPRICING_COLUMNS = ("attempt_id", "price_version", "price_tier", "repriced_at", "currency", *COST_COLUMNS)
 
 _COLUMN_LIST = ", ".join(COLUMNS)
 _OVERWRITE = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[1:])
@@ -53,7 +57,12 @@ def connect_raw(url: str, *, read_only: bool = False) -> Any:
     from psycopg.types.numeric import Int8BinaryDumper
 
     connection: Any = psycopg.connect(
-        url, autocommit=True, connect_timeout=CONNECT_S, application_name="sluice", keepalives_idle=10
+        url,
+        autocommit=True,
+        connect_timeout=CONNECT_S,
+        application_name="sluice",
+        keepalives_idle=10,
+        tcp_user_timeout=_SILENCE_MS,
     )
     # as psycopg has it, each size of number is a type of its own, and each mix of types another prepared statement
     connection.adapters.register_dumper(int, Int8BinaryDumper)
@@ -139,10 +148,9 @@ class Database:
 
     def add_repricings(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Within a transaction. One that is there already stays as it is."""
-        names = ("attempt_id", "price_version", "price_tier", "repriced_at", "currency", *COST_COLUMNS)
-        marks = ", ".join([self._mark] * len(names))
+        marks = ", ".join([self._mark] * len(REPRICING_COLUMNS))
         self._connection.cursor().executemany(
-            f"INSERT INTO repricings ({', '.join(names)}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows
+            f"INSERT INTO repricings ({', '.join(REPRICING_COLUMNS)}) VALUES ({marks}) ON CONFLICT DO NOTHING", rows
         )
 
     def set_progress(self, segment: str, writer: str, drained: int) -> None:
@@ -228,10 +236,19 @@ class Database:
             "ORDER BY started_at, attempt_id"
         )
         bounds = (-(2**63) if since is None else since, 2**63 - 1 if until is None else until)
+        return self._streamed("rows", sql, bounds)
+
+    def repricings(self) -> Iterator[tuple[Any, ...]]:
+        """All `REPRICING_COLUMNS`, by attempt and moment, some at a time. PostgreSQL: in a snapshot only."""
+        order = "attempt_id, repriced_at, price_version, price_tier"
+        sql = f"SELECT {', '.join(REPRICING_COLUMNS)} FROM repricings ORDER BY {order}"
+        return self._streamed("repricings", sql, ())
+
+    def _streamed(self, name: str, sql: str, parameters: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
         with self._translated():
-            cursor = self._connection.cursor() if self._sqlite else self._connection.cursor(name="rows")
+            cursor = self._connection.cursor() if self._sqlite else self._connection.cursor(name=name)
             with closing(cursor):
-                cursor.execute(self._marked(sql), bounds)
+                cursor.execute(self._marked(sql), parameters)
                 while rows := cursor.fetchmany(_FETCH_ROWS):
                     yield from rows
 
@@ -255,6 +272,17 @@ class Database:
                 found += self._run(
                     f"SELECT {_COLUMN_LIST} FROM attempts WHERE attempt_id IN ({marks})", some
                 ).fetchall()
+        return found
+
+    def repricings_of(self, attempt_ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        """`REPRICING_COLUMNS` of these attempts, the newest last."""
+        sql = f"SELECT {', '.join(REPRICING_COLUMNS)} FROM repricings WHERE attempt_id IN"
+        order = "ORDER BY attempt_id, repriced_at, price_version, price_tier"
+        found: list[tuple[Any, ...]] = []
+        with self._translated():
+            for start in range(0, len(attempt_ids), _FETCH_ROWS):
+                some = tuple(attempt_ids[start : start + _FETCH_ROWS])
+                found += self._run(f"{sql} ({', '.join('?' * len(some))}) {order}", some).fetchall()
         return found
 
     def select(self, sql: str) -> list[tuple[Any, ...]]:

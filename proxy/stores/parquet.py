@@ -21,6 +21,7 @@ import duckdb
 
 from proxy.stores.ledger_read import Snapshot, snapshot
 from proxy.stores.ledger_rows import COLUMNS, Values
+from proxy.stores.ledger_sql import REPRICING_COLUMNS
 from proxy.stores.schema import attempts, repricings
 
 _DAY_US = 86_400_000_000
@@ -49,10 +50,10 @@ def export_parquet(
     written: list[tuple[date, int]] = []
     left: list[date] = []
     last = until // _DAY_US * _DAY_US
+    out.mkdir(parents=True, exist_ok=True)
     with snapshot(url, journal_dir) as ledger:
         for day, rows in _days(ledger, since, last):
             spool = out / f".{day}.{os.getpid()}.csv"
-            out.mkdir(parents=True, exist_ok=True)
             try:
                 count, is_open = _spool(spool, rows)
                 if is_open and not include_open:
@@ -130,20 +131,18 @@ def _copy(select: str, target: Path) -> None:
 
 
 def _write_repricings(ledger: Snapshot, out: Path) -> None:
-    names = [column.name for column in repricings.columns]
-    order = "attempt_id, price_version, price_tier"
-    rows = ledger.database.select(f"SELECT {', '.join(names)} FROM repricings ORDER BY {order}")
     target = out / "repricings.parquet"
-    if not rows and not target.exists():
-        return
     spool = out / f".repricings.{os.getpid()}.csv"
     try:
         with spool.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([[_NULL if cell is None else cell for cell in row] for row in rows])
+            for row in ledger.database.repricings():
+                writer.writerow([_NULL if cell is None else cell for cell in row])
+        if spool.stat().st_size == 0 and not target.exists():
+            return
+        types = repricings.columns
         kinds = ", ".join(
-            f"'{column.name}': '{'BIGINT' if str(column.type) == 'BIGINT' else 'VARCHAR'}'"
-            for column in repricings.columns
+            f"'{name}': '{'BIGINT' if str(types[name].type) == 'BIGINT' else 'VARCHAR'}'" for name in REPRICING_COLUMNS
         )
         _copy(
             f"SELECT * FROM read_csv('{_quoted(spool)}', header = false, auto_detect = false, delim = ',', "

@@ -111,7 +111,7 @@ repricings = Table(
     Column("attempt_id", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
     Column("price_version", Text, primary_key=True),
     Column("price_tier", Text, primary_key=True),
-    Column("repriced_at", BigInteger, nullable=False),
+    Column("repriced_at", BigInteger, primary_key=True),  # a price that was taken back may come again
     Column("currency", Text, nullable=False),
     *(Column(name, BigInteger) for name in COST_COLUMNS),
 )

@@ -33,8 +33,11 @@ from proxy.wire.encode import KEEP_ALIVE
 log = structlog.get_logger()
 
 _RETRY_S = 0.01
-# Blocks of an answer (some thousand deltas each) that are counted together while it is written.
-_GROW_BLOCKS = 2
+# What an answer grows by before it is counted so far, while it is written: some 5 ms of work in a thread at most, which
+# is what is left for its end.
+_GROW_BYTES = 256 * 1024
+# More tokens than this in a prompt counted at the end, and the loop gets its turn before the answer is counted.
+_LONG_PROMPT_TOKENS = 500
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-ms-request-id", "cf-ray")
 
 
@@ -65,13 +68,13 @@ class Client(Protocol):
 
 
 class Growing(Protocol):
-    """The count of an answer while it is written."""
+    """The counts of an answer's texts while they are written."""
 
-    def take(self, pieces: list[str], settled: int) -> None:
-        """The first `settled` of the pieces will not change any more: they may be counted."""
+    def take(self, texts: Sequence[list[str]]) -> None:
+        """No piece of these will change any more, though more will follow: they may be counted."""
 
-    async def total(self, pieces: list[str]) -> int:
-        """The exact count of all."""
+    async def totals(self, texts: Sequence[list[str]]) -> list[int]:
+        """The exact count of each."""
 
 
 class Counter(Protocol):
@@ -83,10 +86,10 @@ class Counter(Protocol):
     def growing(self) -> Growing:
         """For an answer that has grown long."""
 
-    def count_now(self, pieces: list[str]) -> int | None:
-        """The count if it is quick, None if it is work for a thread."""
+    def count_now(self, texts: Sequence[list[str]]) -> list[int] | None:
+        """The count of each text if all are quick together, None if it is work for a thread."""
 
-    async def count(self, pieces: list[str]) -> int: ...
+    async def count(self, texts: Sequence[list[str]]) -> list[int]: ...
 
 
 # Gives our count of a request's prompt, when it is asked for at the end.
@@ -155,7 +158,7 @@ class Pump:
         self._shutting_down = False
         self._waiting: asyncio.Timeout | None = None
         self._growing: Growing | None = None
-        self._grow_at = _GROW_BLOCKS
+        self._grow_at = _GROW_BYTES
 
     # ---- the run -------------------------------------------------------------------------------------------------
 
@@ -246,7 +249,7 @@ class Pump:
             read_at = time.perf_counter()  # uvloop's own clock counts in milliseconds
             now = self._last_byte_at = loop.time()
             out = pipeline.feed(data, now)
-            if pipeline.facts.received.blocks >= self._grow_at:
+            if pipeline.answer_bytes >= self._grow_at:
                 self._count_grown()
             if pipeline.over:
                 return Stop.AFTER_FINISH, out
@@ -380,33 +383,33 @@ class Pump:
 
     def _count_grown(self) -> None:
         """A long answer is counted in a thread as it grows: its end does not wait for all of it."""
-        received = self._pipeline.facts.received
         if self._growing is None:
             self._growing = self._services.counter.growing()
-        self._growing.take(received, received.blocks)
-        self._grow_at = received.blocks + _GROW_BLOCKS
+        texts = [pieces for group in self._pipeline.facts.counted() for pieces in group]
+        for pieces in texts:
+            pieces.settle()
+        self._growing.take(texts)
+        self._grow_at = self._pipeline.answer_bytes + _GROW_BYTES
 
     async def _count(self) -> tuple[Count, int]:
         """Our count of prompt and answer, and of what the client got of it (contract L2)."""
         facts = self._pipeline.facts
         asked = self._input_count()
         prompt = asked if isinstance(asked, int) else await asked
-        if self._growing is not None:
-            first, *others = facts.all_received()
-            output = await self._growing.total(first) + await self._count_texts(others)
-        else:
-            output = await self._count_texts(facts.all_received())
-        reasoned = await self._count_texts(list(facts.reasoned.values())) if facts.reasoned else 0
-        delivered = await self._count_texts(facts.all_delivered()) if facts.altered else output
-        return Count(prompt, output, min(reasoned, output)), delivered
+        if prompt > _LONG_PROMPT_TOKENS:
+            await asyncio.sleep(0)
+        received, reasoned, delivered = facts.counted()
+        counts = await self._count_texts([*received, *reasoned, *delivered])
+        output = sum(counts[: len(received)])
+        of_reasoning = sum(counts[len(received) : len(received) + len(reasoned)])
+        of_delivered = sum(counts[len(received) + len(reasoned) :]) if facts.altered else output
+        return Count(prompt, output, min(of_reasoning, output)), of_delivered
 
-    async def _count_texts(self, texts: Sequence[list[str]]) -> int:
-        total = 0
-        for pieces in texts:
-            if pieces:
-                quick = self._services.counter.count_now(pieces)
-                total += quick if quick is not None else await self._services.counter.count(pieces)
-        return total
+    async def _count_texts(self, texts: Sequence[list[str]]) -> list[int]:
+        if self._growing is not None:
+            return await self._growing.totals(texts)
+        quick = self._services.counter.count_now(texts)
+        return quick if quick is not None else await self._services.counter.count(texts)
 
     def _close_row(self, closing: Closing, count: Count, delivered: int, seal_bytes: int) -> AttemptClose:
         facts = self._pipeline.facts
@@ -514,6 +517,8 @@ class Pump:
                     break
                 self._last_byte_at = self._loop.time()
                 self._pipeline.feed(data, self._last_byte_at)
+                if self._pipeline.answer_bytes >= self._grow_at:
+                    self._count_grown()
         except Stopped as stopped:
             stop = stopped.stop
         self._services.clock.remove(self)

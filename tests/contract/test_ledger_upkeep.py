@@ -18,6 +18,7 @@ from proxy.errors import JournalFull, LedgerUnavailable
 from proxy.metering.prices import Price, PriceBook, Rates, VendorPrices
 from proxy.server.readiness import readiness
 from proxy.stores import drain as drain_module
+from proxy.stores import repricing as repricing_module
 from proxy.stores.drain import Drain
 from proxy.stores.journal import Journal
 from proxy.stores.ledger_db import LedgerState
@@ -189,6 +190,57 @@ def test_pricing_again_adds_and_never_overwrites(url: str, tmp_path: Path) -> No
     names = [column.name for column in latest.columns]
     (row,) = latest.rows
     assert row[names.index("vendor_cost")] == 2 * 3 * 120
+
+
+@pytest.mark.clause("L2")
+def test_a_price_that_is_taken_back_is_the_newest_again(url: str, tmp_path: Path) -> None:
+    """Every step of a mistaken correction is kept, and the last one counts, even by a clock that was set back."""
+    written(url, [attempt(at(1), tenant="商店")])
+    place = LiveLedger(url, tmp_path / "journals")
+    question = UsageQuestion(("tenant",), latest_prices=True)
+    costs = []
+    for now, price, version in ((5, 1_000_000, "acme/2"), (6, 3_000_000, "acme/3"), (2, 1_000_000, "acme/2")):
+        (change,) = reprice(url, book(price, version), None, None, now)
+        assert reprice(url, book(price, version), None, None, now) == []
+        table = usage_report(place, question).tables[0]
+        costs.append((change.before, change.after, table.rows[0][[c.name for c in table.columns].index("vendor_cost")]))
+    assert costs == [(450_000, 120, 120), (120, 360, 360), (360, 120, 120)]
+    database = Database(url, read_only=True)
+    with database.snapshot():
+        kept = [(row[1], row[3]) for row in database.repricings()]
+    database.close()
+    assert kept == [("acme/2", 5), ("acme/3", 6), ("acme/2", 7)]
+
+
+@pytest.mark.clause("L2")
+def test_only_what_is_asked_for_is_priced_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By moment, vendor and model, whatever the batches; what runs, or may still come back, has no figures yet."""
+    monkeypatch.setattr(repricing_module, "_BATCH_ROWS", 2)
+    started = [round(at(day).timestamp() * 1e6) for day in range(1, 10)]
+    rows = [attempt(at(day)) for day in range(1, 8)]
+    rows += [attempt(at(2), vendor="جهان"), attempt(at(2), served_model="m-2", model="m-2")]
+    rows.append(attempt(at(3), served_model="m-1-of-that-day"))
+    rows.append(attempt(at(3), ending=None, ended_at=None, closed_by=None))
+    rows.append(attempt(at(3), ending="interrupted", closed_by="inferred"))
+    written(url, rows)
+    today = book(1_000_000, "acme/2")
+
+    def attempts(since: int | None, until: int | None, **which: Any) -> int:
+        return sum(one.attempts for one in reprice(url, today, since, until, 5, dry_run=True, **which))
+
+    assert attempts(started[1], started[4]) == 4
+    assert attempts(None, None, vendor="جهان") == attempts(None, None, model="m-2") == 0
+    assert attempts(None, None, vendor="acme", model="m-1") == 8
+    assert sum(one.attempts for one in reprice(url, today, None, None, 5)) == 8
+    assert attempts(None, None) == 0
+
+
+@pytest.mark.clause("L2")
+def test_another_currency_is_told_and_nothing_is_converted(url: str) -> None:
+    """What it cost before stays in the currency that it had."""
+    written(url, [attempt(at(1), currency="CNY")])
+    (change,) = reprice(url, book(1_000_000, "acme/2"), None, None, 5)
+    assert (change.currency_before, change.before, change.currency, change.after) == ("CNY", 450_000, "USD", 120)
 
 
 # -- one report from all places ---------------------------------------------------------------------------------------

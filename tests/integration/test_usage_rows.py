@@ -17,7 +17,7 @@ from proxy.canon.usage import FIGURES
 from tests.support.answers import ROLE, USAGE, VENDOR_USAGE, answer, broken_off, say
 from tests.support.pipelines import recordings
 from tests.support.proxy import Row, chat, running_proxy
-from tests.support.recorded import ask_all, asks_stream, expect_none, recorded_proxy
+from tests.support.recorded import ask_all, asks_stream, dialect_of, expect_none, recorded_proxy
 from tests.support.upstream import HangingUpstream, HangPhase, Play, ReplayUpstream, play_events
 
 pytestmark = [pytest.mark.clause("L2", "C5"), pytest.mark.timeout(60)]
@@ -47,7 +47,8 @@ TOLD: Final[Mapping[str, tuple[str, str, tuple[int | None, ...]]]] = {
     "azure_openai/content-filter-midway": ("absent", "aaaaa", (None,) * 6),
     "together/truncated-clean-eof": ("lost", "aaaaa", (None,) * 6),
 }
-PLAYED: Final = [recording for recording in recordings() if recording.key in TOLD]  # read here, where no loop waits
+# Read here, where no loop waits: recordings, and the rules that say in which dialect they are.
+PLAYED: Final = [recording for recording in recordings() if recording.key in TOLD and dialect_of(recording)]
 LETTERS: Final = {"reported": "r", "derived": "d", "absent": "a"}
 #: Cohere's second scale.
 BILLED: Final = {"cohere/plain": (12, 14), "cohere/error-in-the-end": (3, 2)}

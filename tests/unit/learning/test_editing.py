@@ -207,6 +207,17 @@ def test_ways_are_merged_and_new_keys_stand_beside_their_siblings() -> None:
     assert editor.text.partition("\n\n")[2] == ACME.partition("\n\n")[2]
 
 
+def test_what_a_person_said_of_figures_stays_beside_what_was_learned() -> None:
+    """Whose they are, which are wrong, where a second scale stands: a program that finds a place changes none of it."""
+    said = "usage: {source: relay,  untrusted: [reasoning], billed: {input: 'charged.in'}}   # 中转\n"
+    editor = edited(ACME.replace("use: [ _infra ]", said + "use: [ _infra ]"))
+    editor.set_way("usage", {"at": ["x_acme.usage"], "scope": "final"})
+    usage = parse_rule_file("acme.yaml", editor.text).ways.usage
+    assert (usage.source, usage.scope, *usage.untrusted) == ("relay", "final", "reasoning")
+    assert "source: relay,  untrusted: [reasoning], billed: {input: 'charged.in'}" in editor.text
+    assert "# 中转" in editor.text
+
+
 def test_a_rule_that_is_too_long_for_its_line_opens_up() -> None:
     """Level by level, as the long ones of the shipped files. What breaks a line is escaped, also in a reason."""
     long = {"status": [400, "5xx"], "match": {"$message": ["余额不足" * 12, "it's\nover" * 9], "errors[*].code": "^a"}}

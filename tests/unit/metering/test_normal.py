@@ -85,6 +85,7 @@ def test_each_figure_says_where_it_is_from(usage: Usage, told: str, expected: tu
         pytest.param(Usage(8, 12, reasoning=0), {"reasoning"}, "rraaa", id="inside of the output"),
         pytest.param(Usage(8, 12, reasoning=5, reasoning_added=5), {"reasoning"}, "raaaa", id="added to the output"),
         pytest.param(Usage(20, 12, 8, 4, cache_added=12), {"cache_read"}, "arara", id="added to the input"),
+        pytest.param(Usage(20, 12, 8, cache_added=8), {"cache_write"}, "drraa", id="not there to be added"),
         pytest.param(Usage(20, 12, 8, 4), {"cache_read", "cache_write"}, "rraaa", id="inside of the input"),
         pytest.param(Usage(8, 12, total=20), {"output"}, "raaaa", id="not even out of the sum"),
     ],

@@ -70,8 +70,19 @@ def test_what_has_the_wrong_type_is_passed_over(body: dict[str, Any]) -> None:
 
 
 def test_a_tool_that_json_cannot_write_is_still_counted() -> None:
-    """Integers over 64 bits in a tool's schema do not stop the count."""
-    assert read_prompt({"tools": [{"maximum": 10**30}]}).pieces == ["{'maximum': 1000000000000000000000000000000}"]
+    """Integers over 64 bits in a tool's schema do not stop the count: it is over names and values, in order."""
+    tool = {"name": "数", "maximum": 10**30, "enum": [1, None, {"ок": True}]}
+    assert read_prompt({"tools": [tool]}).pieces == [f"name\n数\nmaximum\n{10**30}\nenum\n1\nNone\nок\nTrue"]
+
+
+def test_a_tool_nested_as_deep_as_a_request_can_be_counts_the_same_at_any_depth_of_the_stack() -> None:
+    """What recurses would fail a thousand levels down, and where it fails depends on who called it."""
+    deep = orjson.loads(b'{"tools": [' + b'{"a": [' * 500 + b'"\xd8\xaf"' + b"]}" * 500 + b"]}")
+
+    def count_below(frames: int) -> int:
+        return count_below(frames - 1) if frames else count_prompt(load_counter(), deep)
+
+    assert count_below(0) == count_below(700) > 500
 
 
 def png(width: int, height: int) -> bytes:
@@ -128,6 +139,10 @@ def test_an_image_counts_by_its_pixels(size: tuple[int, int], detail: str | None
         "data:image/png;base64,????",
         "data:image/png,plain",
         data_url(png(0, 5)),
+        data_url(b"\xff\xd8" + b"\xff" * 100_000),
+        data_url(b"\xff\xd8" + b"\xff\xe1\x00\x02" * 30_000),
+        data_url(b"\xff\xd8\xff\xc0\x00\x11\x08\x04"),
+        data_url(b"\xff\xd8" + b"\xff\xd0" * 30_000),
         "data:",
         "",
     ],
@@ -188,3 +203,62 @@ def test_the_three_apis_count_the_same_for_the_same_prompt() -> None:
         counts.append(count_prompt(load_counter(), countable(canonical)))
     assert len(set(counts)) == 1, counts
     assert counts[0] == count_prompt(load_counter(), chat)
+
+
+PNG = base64.b64encode(png(800, 600)).decode()
+
+
+def test_a_whole_conversation_counts_the_same_in_the_three_apis() -> None:
+    """Text parts, an image in the question, a call of a tool, its result and what followed, as each API has it."""
+    chat: dict[str, object] = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "این عکس کجاست؟"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+            ]},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"en":"मुंबई"}'}},
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "東京, 3 km"},
+            {"role": "assistant", "content": "Ты в Токио."},
+            {"role": "user", "content": "谢谢"},
+        ],
+    }  # fmt: skip
+    messages = {
+        "model": "m",
+        "max_tokens": 5,
+        "messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "این عکس کجاست؟"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+            ]},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "c1", "name": "find", "input": {"en": "मुंबई"}},
+            ]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "東京, 3 km"}]},
+            {"role": "assistant", "content": "Ты в Токио."},
+            {"role": "user", "content": "谢谢"},
+        ],
+    }  # fmt: skip
+    responses = {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": [
+                {"type": "input_text", "text": "این عکس کجاست؟"},
+                {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"},
+            ]},
+            {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"en":"मुंबई"}'},
+            {"type": "function_call_output", "call_id": "c1", "output": "東京, 3 km"},
+            {"role": "assistant", "content": "Ты в Токио."},
+            {"role": "user", "content": "谢谢"},
+        ],
+    }  # fmt: skip
+    expected = read_prompt(chat)
+    for name, body in (("chat", chat), ("messages", messages), ("responses", responses)):
+        parsed = CLIENT_DIALECTS[name].parse(orjson.dumps(body))
+        assert not isinstance(parsed, BadRequest)
+        canonical = parsed.canonical
+        assert not isinstance(canonical, BadRequest)
+        assert read_prompt(countable(canonical)) == expected, name
+    assert expected.extra == 5 * 3 + 3 + 3 + 85 + 4 * 170

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.canon.verdict import ErrorClass, Phase
 from proxy.errors import RuleError
-from proxy.semantics.rule import StreamWays
+from proxy.semantics.rule import StreamWays, UsageWays
 from proxy.semantics.ruleset import RuleSet, parse_rule_files
 
 pytestmark = pytest.mark.clause("R2")
@@ -119,6 +119,11 @@ def test_ways_are_those_of_the_usual_dialect() -> None:
         ("usage: {reasoning: outsite}", "usage.reasoning: 'outsite' is not known; ", "outside"),
         ("usage: {at: ['x..usage']}", "usage.at: 'x..usage' is not a path", ""),
         ("usage: {at: [$message]}", "usage.at: $message is no place", "x_acme.usage"),
+        ("usage: {unit: charakters}", "usage.unit: 'charakters' is not known; ", "characters"),
+        ("usage: {source: relais}", "usage.source: 'relais' is not known; ", "relay"),
+        ("usage: {untrusted: [raisoning]}", "usage.untrusted: 'raisoning' is not known; ", "reasoning"),
+        ("usage: {billed: {inputs: a}}", "usage.billed.inputs: unknown key; ", "input"),
+        ("usage: {billed: {input: 'a[*].b'}}", "usage.billed.input: a[*].b may stand for several places", "billed"),
         ("deadlines: {frist_byte: 3}", "deadlines.frist_byte: unknown key; ", "first_byte"),
         ("deadlines: {stall: -1}", "deadlines.stall: ", "0"),
         ("deadlines: {total: 90000}", "deadlines.total: ", "86400"),
@@ -131,6 +136,17 @@ def test_a_wrong_way_is_refused_by_line_and_word(line: str, told: str, right: st
     start = f"acme.yaml:4: {told}"
     assert complaint.startswith(start)
     assert right in complaint.removeprefix(start)
+
+
+def test_what_figures_are_worth_is_said_of_the_usual_dialect_but_who_counts_of_all() -> None:
+    """A relay makes figures up whatever it is asked in; units, places and wrong figures are of one API."""
+    keys = "usage: {source: relay, unit: characters, untrusted: [input, reasoning], billed: {output: a.b}}\n"
+    profile = parse(ACME.replace("end_mark_trusted: false\n", keys)).profile("acme")
+    usual, other = profile.ways.usage, profile.speaking("responses").ways.usage
+    assert (usual.source, usual.unit, set(usual.untrusted)) == ("relay", "characters", {"input", "reasoning"})
+    assert (usual.billed_input, usual.billed_output and usual.billed_output.text) == (None, "a.b")
+    assert other == UsageWays(source="relay")
+    assert profile.speaking(profile.dialect) is profile
 
 
 @pytest.mark.parametrize("line", ["end_mark: sent", "text_mode: delta", "usage: {scope: final}", "key_header: x-key"])

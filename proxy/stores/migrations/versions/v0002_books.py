@@ -33,7 +33,7 @@ def upgrade() -> None:
         sa.Column("attempt_id", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), primary_key=True),
         sa.Column("price_version", sa.Text, primary_key=True),
         sa.Column("price_tier", sa.Text, primary_key=True),
-        sa.Column("repriced_at", sa.BigInteger, nullable=False),
+        sa.Column("repriced_at", sa.BigInteger, primary_key=True),
         sa.Column("currency", sa.Text, nullable=False),
         *(sa.Column(name, sa.BigInteger) for name in _COSTS),
     )
