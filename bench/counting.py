@@ -4,8 +4,8 @@
     .venv/bin/python bench/counting.py [--streams 1500] [--rounds 3]
 
 A vendor of its own sends 256 events at once to `sluice serve`, for many streams; the same again with counting taken out
-of the process, and once without a stream for what starting costs. CPU is that of the proxy's processes. Beside it: what
-a thousand tokens cost in ten scripts, counted on the spot.
+of the process, in turn. CPU is that of the proxy's processes once they have served a few streams; the share is that of
+each pair of runs, their median and range. Beside it: what a thousand tokens cost in ten scripts, counted on the spot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ import aiohttp
 from proxy.metering.tokens import load_counter
 
 _EVENTS = 256
+_WARM_UP = 200
 _WORDS = (" the", " stream", " of", " words", " goes", " on", ",", " and", " on", " until", " it", " ends", ".")
 #: Sentences of everyday text, one for each script.
 SCRIPTS = {
@@ -45,7 +45,7 @@ SCRIPTS = {
 #: Runs the proxy with nothing counted.
 _WITHOUT = """
 import proxy.app as app
-app.Counting.count_now = lambda self, pieces: 0
+app.Counting.count_now = lambda self, texts: [0] * len(texts)
 app.Counting.prompt = lambda self, body, size: lambda: 0
 from proxy.__main__ import main
 main()
@@ -83,6 +83,15 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def cpu_of(pid: int) -> float:
+    """CPU seconds so far of a process and of those that it has started, in steps of a hundredth."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()  # a name may hold blanks; what follows has none
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        children = map(int, file.read().split())
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_of, children))
+
+
 async def ask(port: int, streams: int) -> None:
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "سلام، tell me of streams."}]}
     gate = asyncio.Semaphore(16)
@@ -96,7 +105,7 @@ async def ask(port: int, streams: int) -> None:
 
 
 async def run(streams: int, counting: bool, folder: Path) -> float:
-    """CPU seconds of the proxy's processes."""
+    """CPU seconds that the proxy's processes take for so many streams."""
     server = await asyncio.start_server(vendor, "127.0.0.1", 0)
     upstream = server.sockets[0].getsockname()[1]
     port = free_port()
@@ -117,28 +126,31 @@ async def run(streams: int, counting: bool, folder: Path) -> float:
     while b"listening" not in await asyncio.to_thread(process.stderr.readline):
         if process.poll() is not None:
             raise SystemExit("the proxy did not start")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if streams:
-        await ask(port, streams)
+    await ask(port, _WARM_UP)
+    before = cpu_of(process.pid)
+    await ask(port, streams)
+    spent = cpu_of(process.pid) - before
     process.send_signal(signal.SIGTERM)
     await asyncio.to_thread(process.wait)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process.stderr.close()
     server.close()
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent
 
 
 def share(streams: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as scratch:
         folder = Path(scratch)
-        idle = asyncio.run(run(0, True, folder))
-        pairs = [
-            (asyncio.run(run(streams, True, folder)) - idle, asyncio.run(run(streams, False, folder)) - idle)
-            for _ in range(rounds)
-        ]
+        pairs = []
+        for number in range(rounds):  # who goes first takes turns: the machine may be on its way to be slower or faster
+            first = asyncio.run(run(streams, number % 2 == 0, folder))
+            second = asyncio.run(run(streams, number % 2 == 1, folder))
+            pairs.append((first, second) if number % 2 == 0 else (second, first))
     with_it, without = median(one for one, _ in pairs), median(one for _, one in pairs)
     per_event = 1e6 / (streams * (_EVENTS + 2))
+    shares = sorted(100 * (one - other) / one for one, other in pairs)
     print(f"burst of {_EVENTS}: {with_it * per_event:.2f} us of CPU for an event, {without * per_event:.2f} without")
-    print(f"counting is {100 * (with_it - without) / with_it:.1f} % of the proxy's CPU")
+    over = f"{shares[0]:.1f} to {shares[-1]:.1f} over {rounds} pairs"
+    print(f"counting is {median(shares):.1f} % of the proxy's CPU ({over})")
 
 
 def scripts() -> None:

@@ -68,6 +68,12 @@ def read_prompt(body: dict[str, object]) -> Prompt:
     pieces = [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
     extra = 0
     for message in _objects(body.get("messages")):
+        if len(message) == 2:  # the usual one: nothing else to look for
+            role, content = message.get("role"), message.get("content")
+            if isinstance(role, str) and role and isinstance(content, str):
+                pieces += (role, content)
+                extra += MESSAGE_TOKENS
+                continue
         before = len(pieces)
         pieces.extend(_message_pieces(message))
         images = sum(_images(message))

@@ -45,14 +45,15 @@ class Exported:
 def export_parquet(
     url: str, journal_dir: Path, out: Path, since: int | None, until: int, *, include_open: bool = False
 ) -> Exported:
-    """Write whole days up to `until` (microseconds; the day that it falls into is left out). Raises
-    `LedgerUnavailable` or `OSError`."""
+    """Write whole days, from the one that `since` falls into (half of it would take the place of the whole) up to
+    `until` (microseconds; the day that it falls into is left out). Raises `LedgerUnavailable` or `OSError`."""
     written: list[tuple[date, int]] = []
     left: list[date] = []
+    first = None if since is None else since // _DAY_US * _DAY_US
     last = until // _DAY_US * _DAY_US
     out.mkdir(parents=True, exist_ok=True)
     with snapshot(url, journal_dir) as ledger:
-        for day, rows in _days(ledger, since, last):
+        for day, rows in _days(ledger, first, last):
             spool = out / f".{day}.{os.getpid()}.csv"
             try:
                 count, is_open = _spool(spool, rows)

@@ -17,6 +17,7 @@ DOCUMENTS = (
     "docs/dialects.md",
     "docs/rules.md",
     "docs/usage.md",
+    "docs/ledger.md",
 )
 #: `stores/journal.Journal.open`, `wire/lines`, `intake.MAX_ERROR_BODY`: a module by its path or name, and its symbols.
 MODULE = re.compile(r"(?P<module>[a-z_]+(?:/[a-z_]+)*)(?P<symbols>(?:\.[A-Za-z_]+)*)")

@@ -210,3 +210,17 @@ def test_the_configuration_of_the_page_is_one(folder: Path) -> None:
     ledger = load_config(folder / "sluice.yaml").ledger
     assert (ledger.journal_bytes, ledger.retention_days, ledger.tenant_days) == (1 << 30, 400, {"trial": 30})
     assert ledger.journal_dir == folder / "ledger-journals"
+
+
+def test_an_export_from_the_middle_of_a_day_leaves_that_day_whole(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later moment narrows the days that are written, and never a day that was written before."""
+    export = ["ledger", "export", "--format", "parquet", "--out", "export", "--json"]
+    assert run(export) == 0
+    day = folder / "export" / "attempts" / "day=2026-10-02" / "attempts.parquet"
+    whole = day.read_bytes()
+    assert json.loads(capsys.readouterr().err)["rows"] == 6
+    assert run([*export, "--since", "2026-10-02T23:59:59Z"]) == 0
+    assert json.loads(capsys.readouterr().err)["days"] == {"2026-10-02": 2, "2026-10-03": 2}
+    assert day.read_bytes() == whole

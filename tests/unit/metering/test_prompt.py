@@ -85,6 +85,14 @@ def test_a_tool_nested_as_deep_as_a_request_can_be_counts_the_same_at_any_depth_
     assert count_below(0) == count_below(700) > 500
 
 
+@pytest.mark.parametrize("role", ["user", "", None, 1])
+@pytest.mark.parametrize("content", ["سلام", "", None, [{"type": "text", "text": "你好"}]])
+def test_a_field_that_says_nothing_changes_no_count(role: object, content: object) -> None:
+    """The usual message takes a short way, with the same result."""
+    short, long = ({"role": role, "content": content, **more} for more in ({}, {"name": ""}))
+    assert read_prompt({"messages": [short]}) == read_prompt({"messages": [long]})
+
+
 def png(width: int, height: int) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + header + struct.pack(">I", zlib.crc32(header))
