@@ -96,7 +96,7 @@ def _section(recording: Recording, base_url: str) -> dict[str, object]:
         "base_url": base_url,
         "api_key": "sk-ours-0123456789abcdef",
         "deadlines": {"idle": IDLE_S},
-        "after_finish_s": 0.3,
+        "after_finish_s": 1.0,
         "dialect": dialect_of(recording),
     }
 
