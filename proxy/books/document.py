@@ -53,8 +53,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`totals` asks for a last row with the sums of the columns that have `total` (one for each currency, where
-    money is of several)."""
+    """`totals` asks for a last row with the sums of the columns that have `total`; where money is of several
+    currencies, for one that counts all rows, and one for each. A quotient of two summed columns is that of the sums."""
 
     name: str
     title: str

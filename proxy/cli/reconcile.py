@@ -21,7 +21,7 @@ from proxy.books.reconciling.engine import reconcile as compare
 from proxy.books.reconciling.result import DEFAULT_SKEW, MARGIN, Question, Reconciliation
 from proxy.books.source import duck_attempts
 from proxy.cli.books import period_of, place_of, working
-from proxy.cli.output import output_of, output_options, write_document
+from proxy.cli.output import Output, output_options, write_document
 from proxy.config import load_config
 from proxy.metering.money import parse_money
 from proxy.stores.rules import default_rules_dir, load_rules
@@ -74,13 +74,9 @@ def reconcile(
     zone: str | None,
     skew: int | None,
     tolerance: tuple[str, str],
-    form: str | None,
-    as_json: bool,
-    out: Path | None,
-    table: str | None,
+    output: Output,
 ) -> int:
     """Hold a vendor's invoice against the ledger, and explain what differs."""
-    output = output_of(form, as_json, out, table)
     place = place_of(config, ledger)
     invoice = read_invoices(invoices, vendor, form=invoice_form, mapping=mapping)
     assumed = zone or invoice.time_zone or _zone_of(config if ledger is None else None, vendor) or "UTC"

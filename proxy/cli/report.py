@@ -18,7 +18,7 @@ from proxy.books.source import duck_attempts
 from proxy.books.usage_report import UsageQuestion, usage_report
 from proxy.cli.books import bounds_of, place_of, working
 from proxy.cli.ledger import Moment
-from proxy.cli.output import output_of, output_options, write_document
+from proxy.cli.output import Output, output_options, write_document
 
 
 @click.group()
@@ -51,13 +51,9 @@ def usage(
     vendor: tuple[str, ...],
     model: tuple[str, ...],
     prices: str,
-    form: str | None,
-    as_json: bool,
-    out: Path | None,
-    table: str | None,
+    output: Output,
 ) -> int:
     """Our count, the vendor's, the difference, and the cost by each."""
-    output = output_of(form, as_json, out, table)
     first, last, words = bounds_of(period, since, until, zone)
     filters = {name: values for name, values in (("tenant", tenant), ("vendor", vendor), ("model", model)) if values}
     facts = (
@@ -94,13 +90,9 @@ def drift(
     until: datetime | None,
     zone: str,
     vendor: str | None,
-    form: str | None,
-    as_json: bool,
-    out: Path | None,
-    table: str | None,
+    output: Output,
 ) -> int:
     """How a vendor's tokens stand to ours, and since when. Exits 1 if that changed on a day."""
-    output = output_of(form, as_json, out, table)
     first, last, words = bounds_of(period, since, until, zone)
     facts = (("period", words), ("days of", zone), *((("vendor", vendor),) if vendor is not None else ()))
     with working("fitting"), duck_attempts(place_of(config, ledger), first, last, vendor) as connection:

@@ -20,6 +20,8 @@ HOSTILE: Final = (
     'a"quoted", and, commas',
     "👩🏽‍🚀 e\u0301",
     "x" * 300,
+    "\x1b[31mred\u202e_x0041_\x00",
+    "'quoted",
 )
 
 

@@ -126,4 +126,4 @@ def test_every_option_is_named() -> None:
     options = {name for option in reconcile.params for name in option.opts if name.startswith("--")}
     named = {row[0].split()[0] for row in cells("The command")}
     assert named <= options
-    assert options - named == {"--format", "--json", "--out", "--table", "--config"}
+    assert options - named == {"--format", "--json", "--out", "--table", "--exact", "--config"}
