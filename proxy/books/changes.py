@@ -31,7 +31,8 @@ _OF_EACH_SIDE: Final = 0.75
 #: as far from itself after a month. Of five days in a row at most two are a weekend.
 _AT_ONCE: Final = 0.6
 _JUST: Final = 5
-_SIGMA: Final = 1.4826  # of a normal distribution, in its median absolute deviations
+#: A normal distribution's standard deviation in its median absolute deviations.
+SIGMA: Final = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Change:
 def changes_in(days: Sequence[Day]) -> list[Change]:
     """By halving: the clearest split first, then within its parts."""
     ratios = [day.ratio for day in days]
-    noise = _SIGMA * median(abs(one - other) for one, other in pairwise(ratios)) / 2**0.5 if len(days) > 1 else 0.0
+    noise = SIGMA * median(abs(one - other) for one, other in pairwise(ratios)) / 2**0.5 if len(days) > 1 else 0.0
     splits = sorted(_splits(ratios, 0, noise))
     edges = [0, *splits, len(days)]
     levels = [median(ratios[first:last]) for first, last in pairwise(edges) if last > first]
@@ -90,7 +91,7 @@ def _clearness(left: Sequence[float], right: Sequence[float], noise: float) -> f
     if distance <= _LEAST_CHANGE * abs(before) or distance <= _NOISES * noise:
         return 0.0
     left_over = [*(abs(one - before) for one in left), *(abs(one - after) for one in right)]
-    if distance <= _NOISES * max(noise, _SIGMA * median(left_over)) * (1 + _OF_FEW_DAYS / count):
+    if distance <= _NOISES * max(noise, SIGMA * median(left_over)) * (1 + _OF_FEW_DAYS / count):
         return 0.0
     middle = (before + after) / 2
     of_left = sum((one - middle) * (before - middle) > 0 for one in left)

@@ -18,7 +18,7 @@ from typing import Final
 
 import duckdb
 
-from proxy.books.changes import Change, Day, changes_in
+from proxy.books.changes import SIGMA, Change, Day, changes_in
 from proxy.books.finding import Finding, Reason
 from proxy.books.grouping import offsets
 from proxy.books.period import start_of
@@ -30,7 +30,6 @@ _SHORTEST: Final = 40
 _ATTEMPTS_A_DAY: Final = 5
 #: So many attempts of a model and day make its level, and so many of its days a line (whose pairs are eighty thousand).
 _SAMPLE: Final = 400
-_SIGMA: Final = 1.4826  # of a normal distribution, in its median absolute deviations
 #: In robust standard deviations. Languages differ: at a few deviations there are always some.
 _FAR: Final = 12.0
 #: What is left over is rounded, and few tokens off are no news.
@@ -201,7 +200,7 @@ def _outliers(
         for first, end, fit in lines:
             if fit.is_shown:
                 # what is left over grows with the length of the text
-                least, share = max(_SIGMA * fit.residual, _LEAST_LEFT_OVER), _SIGMA * fit.looseness
+                least, share = max(SIGMA * fit.residual, _LEAST_LEFT_OVER), SIGMA * fit.looseness
                 figures = [first, end, fit.slope, fit.offset, least, share]
                 connection.execute(f"INSERT INTO drift_lines VALUES ({', '.join('?' * 10)})", [*key, *figures])
     found: dict[Key, list[Outlier]] = defaultdict(list)

@@ -7,7 +7,6 @@ writers as interrupted. Read only, in bounded memory; never downloads a DuckDB e
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Boolean, Select
+from sqlalchemy import Select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 
@@ -25,6 +24,7 @@ from proxy.stores.ledger_read import private_ledger, snapshot
 from proxy.stores.ledger_rows import COLUMNS, Values
 from proxy.stores.ledger_sql import Database, is_sqlite
 from proxy.stores.schema import attempts, repricings
+from proxy.stores.spool import columns_sql, quoted, read_sql, write_spool
 
 if TYPE_CHECKING:
     import duckdb  # 40 MiB and a tenth of a second, which a proxy that is never asked for an export does not need
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 MEMORY_MB = 700
 _THREADS = 2
 _BATCH_ROWS = 50_000
-# No text in a row is this: the ledger keeps no lone control character that a vendor could have meant.
-_NULL = "\x1f"
 _VENDOR = COLUMNS.index("vendor")
 
 
@@ -156,17 +154,11 @@ def _connection(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def duck_types() -> dict[str, str]:
-    """DuckDB's type of each column of an attempt."""
-    kinds = {BigInteger: "BIGINT", Boolean: "BOOLEAN"}
-    return {name: kinds.get(type(attempts.c[name].type), "VARCHAR") for name in COLUMNS}
-
-
 def _view(
     connection: duckdb.DuckDBPyConnection, folder: Path, since: int | None, until: int | None, vendor: str | None
 ) -> None:
     """The partitions as they lie there. Days outside of the bounds are not opened."""
-    pattern = str(folder / "attempts" / "*" / "*.parquet").replace("'", "''")
+    pattern = quoted(folder / "attempts" / "*" / "*.parquet")
     if not any((folder / "attempts").glob("*/*.parquet")):
         raise LedgerUnavailable(
             f"{folder}: holds no exported attempts; write them with `sluice ledger export --format parquet --out DIR`"
@@ -183,15 +175,9 @@ def _view(
     )
     prices = folder / "repricings.parquet"
     if prices.exists():
-        source = str(prices).replace("'", "''")
-        connection.execute(f"CREATE VIEW repricings AS SELECT * FROM read_parquet('{source}')")
+        connection.execute(f"CREATE VIEW repricings AS SELECT * FROM read_parquet('{quoted(prices)}')")
     else:
-        names = ", ".join(f"{column.name} {_kind(column.type)}" for column in repricings.columns)
-        connection.execute(f"CREATE TABLE repricings ({names})")
-
-
-def _kind(kind: object) -> str:
-    return "BIGINT" if isinstance(kind, BigInteger) else "VARCHAR"
+        connection.execute(f"CREATE TABLE repricings ({columns_sql(repricings, repricings.columns.keys())})")
 
 
 def _day_of(micros: int) -> str:
@@ -206,9 +192,7 @@ def _load(
     until: int | None,
     vendor: str | None,
 ) -> None:
-    """By way of CSV files: DuckDB reads those on all its threads, and a row at a time only slowly."""
-    types = duck_types()
-    connection.execute(f"CREATE TABLE attempts ({', '.join(f'{name} {kind}' for name, kind in types.items())})")
+    connection.execute(f"CREATE TABLE attempts ({columns_sql(attempts, COLUMNS)})")
     with snapshot(place.url, place.journal_dir) as ledger:
         rows = ledger.rows(since, until)
         wanted = rows if vendor is None else (values for values in rows if values[_VENDOR] == vendor)
@@ -218,14 +202,6 @@ def _load(
 
 def insert_rows(connection: duckdb.DuckDBPyConnection, rows: Sequence[Values], scratch: Path) -> None:
     """Into the table `attempts` of the connection; `scratch` is a file that may be written and is removed again."""
-    with scratch.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
-        writer.writerows([[_NULL if cell is None else cell for cell in row] for row in rows])
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in duck_types().items())
-    source = str(scratch).replace("'", "''")
-    connection.execute(
-        f"INSERT INTO attempts SELECT * FROM read_csv('{source}', header = false, auto_detect = false, delim = ',', "
-        f"quote = '\"', escape = '\"', nullstr = '{_NULL}', new_line = '\\n', max_line_size = 16777216, "
-        f"columns = {{{columns}}})"
-    )
+    write_spool(scratch, rows)
+    connection.execute(f"INSERT INTO attempts SELECT * FROM {read_sql(scratch, attempts, COLUMNS)}")
     scratch.unlink()

@@ -10,7 +10,6 @@ there before; the same rows make the same file. In bounded memory: a day's rows 
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,9 +22,9 @@ from proxy.stores.ledger_read import Snapshot, snapshot
 from proxy.stores.ledger_rows import COLUMNS, Values
 from proxy.stores.ledger_sql import REPRICING_COLUMNS
 from proxy.stores.schema import attempts, repricings
+from proxy.stores.spool import quoted, read_sql, write_spool
 
 _DAY_US = 86_400_000_000
-_NULL = "\x1f"
 _EPOCH = date(1970, 1, 1)
 _STARTED, _ENDING = COLUMNS.index("started_at"), COLUMNS.index("ending")
 
@@ -97,24 +96,24 @@ def _number(values: Values) -> int:
 
 def _spool(path: Path, rows: Iterator[Values]) -> tuple[int, bool]:
     count, is_open = 0, False
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+
+    def seen() -> Iterator[Values]:
+        nonlocal count, is_open
         for values in rows:
             count += 1
-            writer.writerow([_NULL if cell is None else cell for cell in values])
             is_open = is_open or values[_ENDING] is None
+            yield values
+
+    write_spool(path, seen())
     return count, is_open
 
 
 def _write_day(spool: Path, target: Path) -> None:
-    kinds = {"BIGINT": "BIGINT", "BOOLEAN": "BOOLEAN"}
-    columns = ", ".join(f"'{name}': '{kinds.get(str(attempts.c[name].type), 'VARCHAR')}'" for name in COLUMNS)
-    select = (
-        f"SELECT *, make_timestamp(started_at) AS started, make_timestamp(ended_at) AS ended FROM read_csv("
-        f"'{_quoted(spool)}', header = false, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
-        f"nullstr = '{_NULL}', new_line = '\\n', max_line_size = 16777216, columns = {{{columns}}})"
+    _copy(
+        "SELECT *, make_timestamp(started_at) AS started, make_timestamp(ended_at) AS ended "
+        f"FROM {read_sql(spool, attempts, COLUMNS)}",
+        target,
     )
-    _copy(select, target)
 
 
 def _copy(select: str, target: Path) -> None:
@@ -123,7 +122,7 @@ def _copy(select: str, target: Path) -> None:
     try:
         # one thread: rows stay in their order, and the file is the same each time
         with duckdb.connect(config={"threads": 1, "memory_limit": "500MB"}) as connection:
-            connection.execute(f"COPY ({select}) TO '{_quoted(beside)}' (FORMAT parquet, COMPRESSION zstd)")
+            connection.execute(f"COPY ({select}) TO '{quoted(beside)}' (FORMAT parquet, COMPRESSION zstd)")
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(target)
@@ -135,27 +134,12 @@ def _write_repricings(ledger: Snapshot, out: Path) -> None:
     target = out / "repricings.parquet"
     spool = out / f".repricings.{os.getpid()}.csv"
     try:
-        with spool.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            for row in ledger.database.repricings():
-                writer.writerow([_NULL if cell is None else cell for cell in row])
+        write_spool(spool, ledger.database.repricings())
         if spool.stat().st_size == 0 and not target.exists():
             return
-        types = repricings.columns
-        kinds = ", ".join(
-            f"'{name}': '{'BIGINT' if str(types[name].type) == 'BIGINT' else 'VARCHAR'}'" for name in REPRICING_COLUMNS
-        )
-        _copy(
-            f"SELECT * FROM read_csv('{_quoted(spool)}', header = false, auto_detect = false, delim = ',', "
-            f"quote = '\"', escape = '\"', nullstr = '{_NULL}', new_line = '\\n', columns = {{{kinds}}})",
-            target,
-        )
+        _copy(f"SELECT * FROM {read_sql(spool, repricings, REPRICING_COLUMNS)}", target)
     finally:
         spool.unlink(missing_ok=True)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def today() -> int:

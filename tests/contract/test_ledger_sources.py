@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-import psycopg
 import pytest
 
 from proxy.books.grouping import KEYS
@@ -31,7 +28,6 @@ from proxy.stores.parquet import export_parquet
 from proxy.stores.repricing import reprice
 from proxy.stores.schema import upgrade
 from tests.support.books import attempt, ended_early, values_of
-from tests.support.needs import POSTGRESQL_URL, needs
 from tests.support.rows import closed, opened
 
 pytestmark = pytest.mark.clause("L4")
@@ -66,19 +62,6 @@ class Books:
     def exported(self, folder: Path) -> ParquetFolder:
         export_parquet(self.url, self.journals, folder, None, END, include_open=True)
         return ParquetFolder(folder)
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs("postgresql"))])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of its own."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    name = f"sluice_{uuid4().hex[:12]}"
-    with psycopg.connect(POSTGRESQL_URL, autocommit=True) as admin:
-        admin.execute(f"CREATE SCHEMA {name}".encode())
-        yield f"{POSTGRESQL_URL}?options={quote(f'-csearch_path={name}')}"
-        admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 def settled() -> list[dict[str, Any]]:

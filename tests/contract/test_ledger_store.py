@@ -9,10 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
-from uuid import uuid4
 
-import psycopg
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,23 +24,10 @@ from proxy.stores.ledger_read import read_json, read_rows
 from proxy.stores.ledger_sql import Database, connect_raw, is_sqlite
 from proxy.stores.schema import HEAD, metadata, upgrade
 from proxy.stores.segments import encode_line, hold_lock, list_segments, segment_of
-from tests.support.needs import POSTGRESQL_URL, needs
+from tests.support.needs import needs
 from tests.support.rows import STARTED, closed, opened
 
 pytestmark = pytest.mark.clause("L1")
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs("postgresql"))])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of its own."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    name = f"sluice_{uuid4().hex[:12]}"
-    with psycopg.connect(POSTGRESQL_URL, autocommit=True) as admin:
-        admin.execute(f"CREATE SCHEMA {name}".encode())
-        yield f"{POSTGRESQL_URL}?options={quote(f'-csearch_path={name}')}"
-        admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 @pytest.fixture

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from proxy.books.source import LiveLedger, ParquetFolder
@@ -29,7 +25,6 @@ from proxy.stores.pruning import Wish, count, prune
 from proxy.stores.repricing import reprice
 from proxy.stores.schema import HEAD, upgrade
 from tests.support.books import PRICES, at, attempt, ended_early, values_of
-from tests.support.needs import POSTGRESQL_URL, needs
 from tests.support.rows import closed, opened
 
 #: The statements of revision 0001, as that version made them, and a row as that version wrote it.
@@ -47,19 +42,6 @@ FIRST_ROW: tuple[Any, ...] = (
     *(None, None, None, "stop", False, '{"prompt_tokens":12,"completion_tokens":34}', 12, 34, 34, "o200k_base", 1, 1),
     *(1, 1, None, "writer"),
 )
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs("postgresql"))])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of its own."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/ledger.db"
-        return
-    name = f"sluice_{uuid4().hex[:12]}"
-    with psycopg.connect(POSTGRESQL_URL, autocommit=True) as admin:
-        admin.execute(f"CREATE SCHEMA {name}".encode())
-        yield f"{POSTGRESQL_URL}?options={quote(f'-csearch_path={name}')}"
-        admin.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 def written(url: str, rows: list[dict[str, Any]]) -> None:
