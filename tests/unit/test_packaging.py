@@ -190,6 +190,28 @@ def test_a_lock_file_fits_what_the_project_asks_for(name: str) -> None:
     assert {package: pins[package] for package in base} == base
 
 
+def test_the_tests_have_what_the_token_route_needs_as_it_is_shipped() -> None:
+    """The versions that are tested are those that the extra `toon` brings."""
+    toon, dev = locked("requirements-toon.lock"), locked("requirements-dev.lock")
+    assert {package: dev.get(package) for package in toon} == toon
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_no_lock_file_brings_cuda(name: str) -> None:
+    """The CPU build of torch is enough for the demo, and gigabytes smaller; who has a GPU installs a torch for it."""
+    assert [package for package in locked(name) if package.startswith(("nvidia-", "triton", "cuda-"))] == []
+
+
+def test_the_proxy_itself_loads_no_model_library() -> None:
+    """`sluice serve` starts without torch and transformers: importing them takes seconds, and the extra is optional."""
+    script = (
+        "import sys, proxy.app, proxy.cli.serve\n"
+        "print(*sorted({'torch', 'transformers', 'tokenizers', 'llguidance', 'gguf'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout.strip()) == (0, ""), run.stderr[-2000:]
+
+
 def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Path) -> None:
     """What `pip install` brings: the package, its rules with the recordings that prove them, type marker, licence."""
     source = tmp_path / "source"
