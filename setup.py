@@ -15,6 +15,9 @@ setup(
         "proxy._rules": ["*.yaml", "verdicts.lock"],
         "proxy._recordings": ["**/*.jsonl"],
         "proxy._prices": ["*.yaml"],
+        "proxy.dialects.toon": ["*.json"],
+        "proxy.toon": ["*.mjs"],
+        "proxy.toon.corpus": ["*.txt"],
         "*": ["*.mako", "*.ini"],
     },
 )

@@ -231,6 +231,9 @@ def test_the_wheel_holds_the_rules_with_their_evidence_and_no_tests(tmp_path: Pa
         f"proxy/_recordings/{path.relative_to(ROOT / 'recordings')}" for path in (ROOT / "recordings").rglob("*.jsonl")
     }
     prices = {f"proxy/_prices/{path.name}" for path in (ROOT / "prices").glob("*.yaml")}
-    assert rules | prices | sources | evidence | {"proxy/py.typed", "proxy/_rules/verdicts.lock"} <= names
+    beside = {
+        str(path.relative_to(ROOT)) for kind in ("txt", "mjs", "json") for path in (ROOT / "proxy").rglob(f"*.{kind}")
+    }
+    assert rules | prices | sources | evidence | beside | {"proxy/py.typed", "proxy/_rules/verdicts.lock"} <= names
     assert not any(name.startswith("tests") for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
