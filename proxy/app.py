@@ -47,6 +47,7 @@ from proxy.stores.logs import AttemptLog, configure_logging
 from proxy.stores.metrics import Metrics
 from proxy.stores.price_files import default_prices_dir, load_prices
 from proxy.stores.rules import FolderWatcher, default_rules_dir, load_rules
+from proxy.toon.catalogue import TokenModels
 from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
 from proxy.upstream.clock import Clock
 from proxy.upstream.pump import PromptCount, Services
@@ -111,6 +112,7 @@ class Worker:
         check_dialects(settings, self._rules)
         self._prices_dir = settings.prices_dir or default_prices_dir()
         self._prices = load_prices(self._prices_dir)
+        self._tokens = token_models(settings, self._rules)
 
     async def run(self, on_ready: Callable[[], None]) -> int:
         settings = self._settings
@@ -148,6 +150,7 @@ class Worker:
             lambda: self._stopping,
             lambda: self._rendered(metrics, ledger),
             partial(self._usage, asyncio.Semaphore(_USAGE_AT_ONCE)),
+            self._tokens.alias_of,
         )
         # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
         runner = Runner(
@@ -352,6 +355,27 @@ def check_dialects(settings: Settings, rules: RuleSet) -> None:
         if chosen not in CHAT_DIALECTS:
             reason = f"upstreams.{name}: the dialect {chosen} is not built, only {', '.join(CHAT_DIALECTS)}"
             raise ConfigError("configuration", None, reason)
+
+
+def token_models(settings: Settings, rules: RuleSet) -> TokenModels:
+    """The aliases whose upstreams take token ids, with what each model takes."""
+    if settings.toon_registry is None:
+        return TokenModels({})
+    from proxy.toon.registry import load_registry
+
+    registry = load_registry(settings.toon_registry)
+    cards = {}
+    for alias, (target, *_) in settings.models.items():
+        vendor = settings.upstreams[target.upstream].vendor
+        if rules.profile(vendor).token_route is None:
+            continue
+        entry = registry.models.get(target.model)
+        if entry is not None:
+            cards[alias] = entry.card()
+        elif vendor == "toon":
+            reason = f"models.{alias}: the registry {settings.toon_registry.name} has no model {target.model!r}"
+            raise ConfigError("configuration", None, f"{reason}; it has {', '.join(registry.models)}")
+    return TokenModels(cards)
 
 
 def routes(settings: Settings, rules: RuleSet) -> dict[str, Target]:

@@ -99,6 +99,7 @@ class _Loading:
             json_repair=file.json_.repair,
             shutdown_s=file.shutdown_s,
             prices_dir=self._named_dir("prices", file.prices),
+            toon_registry=self._registry(),
         )
 
     def _named_dir(self, key: str, name: str | None) -> Path | None:
@@ -108,6 +109,14 @@ class _Loading:
         if not folder.is_dir():
             raise self._document.error((key,), "there is no such folder")
         return folder
+
+    def _registry(self) -> Path | None:
+        if self._file.toon is None:
+            return None
+        found = (self._folder / self._file.toon.registry).resolve()
+        if not found.is_file():
+            raise self._document.error(("toon", "registry"), "there is no such file; docs/toon.md says what it holds")
+        return found
 
     def _auth(self, section: AuthSection) -> Auth:
         keys = tuple(ClientKey(entry.tenant, entry.sha256) for entry in section.keys)

@@ -217,6 +217,12 @@ class JsonSection(Section):
     repair: Annotated[Literal["none", "fences"], BeforeValidator(_repair)] = "fences"
 
 
+class ToonSection(Section):
+    """The models that take token ids (docs/toon.md): the file that says which there are."""
+
+    registry: NonEmpty
+
+
 class File(Section):
     """The whole file. `auth` has no default: a proxy is open because someone wrote so, not because a line was lost."""
 
@@ -234,3 +240,4 @@ class File(Section):
     # `json` is a method of pydantic's models, hence another name here
     json_: Annotated[JsonSection, Field(alias="json")] = JsonSection()
     shutdown_s: Seconds = 30
+    toon: ToonSection | None = None

@@ -143,7 +143,8 @@ class LimitSettings:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a worker needs to start. `rules_dir` and `prices_dir` are None for the sets shipped with the package;
-    `instance` names this installation in ledger rows and stays the same for one host and one configuration file."""
+    `toon_registry` is the file of models that take token ids, None where there are none; `instance` names this
+    installation in ledger rows and stays the same for one host and one configuration file."""
 
     listen: Listen
     auth: Auth
@@ -158,3 +159,4 @@ class Settings:
     json_repair: JsonRepair = "fences"
     shutdown_s: float = 30.0
     prices_dir: Path | None = None
+    toon_registry: Path | None = None

@@ -244,10 +244,11 @@ class ClientRequest(Protocol):
 class ClientDialect:
     """An API family as our clients speak it. `endpoint` is its path here; `writer` makes the writer of one answer from
     the hex seed of ids, the unix time, the model asked for and the client's body; `error_body` is the whole HTTP error
-    answer for the contract's `error` object."""
+    answer for the contract's `error` object; `media_type` is that of requests and of plain answers."""
 
     name: str
     endpoint: str
     parse: Callable[[bytes], ClientRequest | BadRequest]
     writer: Callable[[str, int, str, Mapping[str, object]], Writer]
     error_body: Callable[[Mapping[str, object]], Mapping[str, object]]
+    media_type: str = "application/json"

@@ -22,6 +22,7 @@ from proxy.dialects import (
     ollama,
     openai,
     responses,
+    toon,
 )
 from proxy.dialects.base import ClientDialect, VendorDialect
 
@@ -45,13 +46,16 @@ _CLIENTS = (
     responses.CLIENT,
     completions.CLIENT,
     embeddings.CLIENT,
+    toon.CLIENT,
 )
 
 #: What an upstream may be said to speak.
 CHAT_DIALECTS: Mapping[str, VendorDialect] = {dialect.name: dialect for dialect in _VENDORS}
-#: And how it may be asked: for embeddings otherwise (`embeddings.EMBEDDINGS` says how).
+#: And how it may be asked: for embeddings and for token ids otherwise (`embeddings.EMBEDDINGS` and a vendor's
+#: `token_route` say how).
 VENDOR_DIALECTS: Mapping[str, VendorDialect] = {
     **CHAT_DIALECTS,
     **{dialect.name: dialect for dialect in embeddings.VENDORS},
+    **toon.TOKEN_ROUTES,
 }
 CLIENT_DIALECTS: Mapping[str, ClientDialect] = {dialect.name: dialect for dialect in _CLIENTS}

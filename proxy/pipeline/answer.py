@@ -20,7 +20,7 @@ from proxy.dialects.payload import is_empty, whole_text
 from proxy.errors import LimitExceeded
 from proxy.pipeline.choice import CALL, Choice, Key
 from proxy.pipeline.reports import understood
-from proxy.pipeline.values import Asked, Facts, Pieces, Setup
+from proxy.pipeline.values import ID, Asked, Facts, Pieces, Setup
 from proxy.semantics.completeness import corrected, inferred
 from proxy.semantics.fences import FenceStrip
 from proxy.semantics.toolcalls import Call
@@ -28,6 +28,7 @@ from proxy.wire.encode import event
 
 _ROLE = {"role": "assistant", "content": ""}
 _REASONING = ("reasoning_content", "reasoning")
+_ID_BYTES = 8
 _STATE_BYTES = 1024  # what the state of a choice or of a tool call takes
 
 
@@ -176,6 +177,9 @@ class Answer:
                 if field in _REASONING:
                     self._facts.reasoned.setdefault(delta.choice, Pieces()).append(text)
             self._grow(_size(text))
+        if ids := token_ids(delta.extra):
+            received.append(ID * len(ids))
+            self._grow(_ID_BYTES * len(ids))
         for fragment in delta.tools or ():
             received += [part for part in (fragment.name, fragment.arguments) if part]
             self._grow(len(fragment.arguments) + 64)
@@ -360,6 +364,8 @@ class Answer:
             self._encode(one)
 
     def _encode(self, one: _Event) -> None:
+        if ids := token_ids(one.fields):
+            self._facts.delivered_of(one.choice).append(ID * len(ids))
         if one.wire is not None and one.chunk is not None and self._writer.is_mine(one.chunk):
             self._facts.events_out += 1
             self._out.append(event(one.wire))
@@ -526,6 +532,7 @@ class Answer:
             if field == "content" and choice.fence is not None:
                 text = choice.stripped = choice.fence.whole(text)
             pieces.append(text)
+        pieces.append(ID * len(token_ids(choice.extra)))
         if self._writer.speaks is None:
             pieces.extend(part for call in choice.tools.calls for part in (call.name, *call.arguments))
 
@@ -619,10 +626,16 @@ class _Event:
         self.logprobs, self.choice_extra, self.wire, self.finish = logprobs, choice_extra, wire, finish
 
 
+def token_ids(fields: Mapping[str, object]) -> Sequence[object]:
+    """The ids that a delta brings instead of text."""
+    ids = fields.get("token_ids")
+    return ids if isinstance(ids, list) else ()
+
+
 def _is_other_piece(delta: Delta) -> bool:
     """The one function call of older APIs, or a piece that only a client of the vendor's family can read (a search that
     the vendor runs), and no mere echo of the response so far."""
-    if delta.extra.get("function_call"):
+    if delta.extra.get("function_call") or "token_ids" in delta.extra:
         return True
     native = delta.extra.get("native")
     return isinstance(native, list) and any(map(_is_said, native))

@@ -744,7 +744,7 @@ class Pipeline:
         headers = dict(self.setup.headers)
         if self._answer.repaired:
             headers["x-sluice-repaired"] = "fences"
-        return Head(200, EVENT_STREAM if self.asked.stream else "application/json", headers)
+        return Head(200, EVENT_STREAM if self.asked.stream else self._client.media_type, headers)
 
     def seal(self, count: Count) -> bytes:
         """What may go out only when the row is durable: usage and the end mark, or the whole body of a plain answer.

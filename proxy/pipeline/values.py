@@ -18,6 +18,8 @@ from proxy.wire.hold import Boundary
 # Azure's filter results (of the prompt, of the answer, their offsets), others' moderation, queues, native finishes.
 _NOTED = ("filter", "moderation", "sensitive", "safety", "queue", "processing", "finish")
 _MAX_NOTES = 16
+#: What stands for one token id among the texts that are counted: its counter counts letters (`upstream.id_counter`).
+ID = "·"
 # Joining so many takes a few hundredths of a millisecond.
 _FOLD_AT = 4096
 

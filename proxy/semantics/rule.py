@@ -133,7 +133,7 @@ class VendorProfile:
     names the header for our key where that is not `Authorization: Bearer`; `request_fields` are this vendor's own names
     of request fields, None where it does not take one; `deadlines` are seconds by name, where the configuration says
     none; `ways` are those of its usual dialect; `time_zone` is that of dates which do not say theirs, None if nobody
-    knows."""
+    knows; `token_route` is the dialect in which it takes token ids, None where it takes none."""
 
     vendor: str
     dialect: str = "openai"
@@ -148,6 +148,7 @@ class VendorProfile:
     ways: StreamWays = StreamWays()
     deadlines: Mapping[str, float] = field(default_factory=dict)
     time_zone: tzinfo | None = None
+    token_route: str | None = None
 
     def speaking(self, dialect: str) -> VendorProfile:
         """The profile for an answer in this dialect: one that is not the usual has the ways of its family (xAI counts

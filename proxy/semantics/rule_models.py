@@ -162,6 +162,7 @@ class FileModel(Strict):
     text_mode: TextMode = "delta"
     key_header: HeaderName | None = None
     time_zone: TimeZone = None
+    token_route: str | None = None
     request_fields: dict[str, FieldName] = Field(default_factory=dict)
     finish_reasons: dict[str, Literal["stop", "length", "tool_calls", "content_filter", "error"]] = Field(
         default_factory=dict

@@ -49,11 +49,12 @@ class RuleFile:
     ways: StreamWays
     deadlines: Mapping[str, float]
     time_zone: tzinfo | None
+    token_route: str | None
 
 
 _OF_ONE_VENDOR = (
     *("vendor", "dialect", "dialects", "use", "end_mark", "end_mark_trusted", "untrusted_finishes", "text_mode"),
-    *("key_header", "request_fields", "usage", "deadlines", "time_zone"),
+    *("key_header", "request_fields", "usage", "deadlines", "time_zone", "token_route"),
 )
 
 
@@ -77,6 +78,7 @@ def parse_rule_file(file: str, text: str, dialects: Collection[str] = ()) -> Rul
         end_mark_trusted=model.end_mark_trusted,
         key_header=model.key_header,
         time_zone=model.time_zone,
+        token_route=model.token_route,
         request_fields={name: own or None for name, own in model.request_fields.items()},
         finish_reasons=model.finish_reasons,
         heartbeats=tuple(model.heartbeats),
@@ -136,6 +138,10 @@ def _check_dialects(file: str, model: FileModel, lines: Lines, known: Collection
         if known and name not in known:
             line = lines.line_of((key, position))
             raise RuleError(file, line, f"{key}: {name!r} is not known; {nearest(name, known)}")
+    if known and (route := model.token_route) is not None and route not in known:
+        line = lines.line_of(("token_route",))
+        routes = [name for name in known if name.startswith("toon.")]
+        raise RuleError(file, line, f"token_route: {route!r} is not known; {nearest(route, routes)}")
 
 
 def _build_rule(file: str, rule: RuleModel, line: int) -> Rule:

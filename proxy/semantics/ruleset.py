@@ -66,6 +66,7 @@ def _build_profile(file: RuleFile, parsed: Mapping[str, RuleFile]) -> VendorProf
         end_mark_trusted=file.end_mark_trusted,
         key_header=file.key_header,
         time_zone=file.time_zone,
+        token_route=file.token_route,
         request_fields=MappingProxyType(dict(file.request_fields)),
         # The vendor's own words win over the shared ones.
         finish_reasons=MappingProxyType(

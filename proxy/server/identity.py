@@ -42,10 +42,15 @@ def told_ids(caller: Caller) -> dict[str, str]:
     return {"x-trace-id": caller.trace_id, "x-request-id": caller.request_id, "request-id": caller.request_id}
 
 
+def is_safe_id(text: str) -> bool:
+    """May a caller's id stand in headers, rows and logs as it came?"""
+    return _SAFE_ID.fullmatch(text) is not None
+
+
 def identify(headers: Mapping[str, str], tenant: str) -> Caller:
     """Ids are the caller's own where they are well-formed, else new ones. `headers` are lower case."""
     asked = headers.get("x-request-id", "")
-    request_id = asked if _SAFE_ID.fullmatch(asked) else new_id()
+    request_id = asked if is_safe_id(asked) else new_id()
     traceparent = headers.get("traceparent")
     found = _TRACEPARENT.fullmatch(traceparent) if traceparent is not None else None
     if found is not None and found[1] != _NO_TRACE:

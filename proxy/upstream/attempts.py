@@ -21,6 +21,8 @@ from proxy.dialects.base import BadRequest, ClientRequest, VendorDialect
 from proxy.dialects.embeddings import EMBEDDINGS
 from proxy.dialects.openai.send import countable
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
+from proxy.dialects.toon import TOKEN_ROUTES
+from proxy.dialects.toon.incoming import ToonIncoming
 from proxy.errors import JournalFull, LedgerUnavailable
 from proxy.metering.ledger import AttemptOpen
 from proxy.metering.prices import Price, PriceBook
@@ -28,6 +30,7 @@ from proxy.metering.pricing import bound
 from proxy.pipeline import Asked, Pipeline, Setup
 from proxy.semantics import verdicts
 from proxy.semantics.rule import RuleSet, VendorProfile
+from proxy.upstream.id_counter import IdCounter
 from proxy.upstream.ids import new_id
 from proxy.upstream.prepare import Prepared, prepare
 from proxy.upstream.pump import Client, PromptCount, Pump, Services
@@ -137,25 +140,24 @@ class Attempts:
     ) -> Verdict | BadRequest | None:
         """Serve the request. Returns a verdict, or the caller's mistake, only if no attempt could be made; the client
         then has got nothing."""
-        upstream, services = target.upstream, self._services
+        upstream = target.upstream
         profile = self._rules().profile(upstream.vendor)
-        dialect = dialect_for(request, upstream.dialect)
+        dialect = dialect_for(request, upstream.dialect, profile)
         if dialect is None:
-            message = f"The model `{request.model[:200]}` gives no embeddings: its upstream has no API for them here."
-            return BadRequest("unsupported_endpoint", message, "model")
+            return _unasked(request)
         prepared = prepare(request, dialect, target.model, profile.request_fields, drops=upstream.drops)
         if isinstance(prepared, BadRequest):
             return prepared
         started_at = time.time()
         price = self._prices().find(upstream.vendor, (target.model,), int(started_at * 1_000_000))
         row = self._row(request, target, caller, started_at, len(prepared.body), price)
+        count, services = self._counting(request)
         try:
             services.ledger.open(row)
         except LedgerUnavailable as error:
             return verdicts.ledger_unavailable(full=isinstance(error, JournalFull))
         asked = Asked(request.stream, request.usage, request.json, request.client, request.body)
         pipeline = Pipeline(self._setup(target, caller, row, profile, prepared, dialect), asked)
-        count = self._count_prompt(_countable(request), request.size)
         timeouts = timeouts_of(upstream, profile)
         pump = Pump(pipeline, client, row, timeouts, services, count, price, drain=upstream.drain)
         self._running.add(pump)
@@ -180,6 +182,13 @@ class Attempts:
             return await self._session.open(url, headers, prepared.body, timeouts)
         except Stopped as stopped:
             return stopped.stop
+
+    def _counting(self, request: ClientRequest) -> tuple[PromptCount, Services]:
+        """Our count of the prompt, and what counts the answer: ids are counted as they are."""
+        if isinstance(request, ToonIncoming):
+            asked = len(request.request.tids.ids)
+            return lambda: asked, replace(self._services, counter=IdCounter(request.request.tids.v))
+        return self._count_prompt(_countable(request), request.size), self._services
 
     async def count_prompt(self, request: ClientRequest) -> int:
         """Our count of a request's prompt, without asking anybody."""
@@ -278,9 +287,20 @@ def timeouts_of(upstream: Upstream, profile: VendorProfile) -> Timeouts:
     return replace(upstream.timeouts, **own) if own else upstream.timeouts
 
 
-def dialect_for(request: ClientRequest, usual: VendorDialect) -> VendorDialect | None:
+def dialect_for(request: ClientRequest, usual: VendorDialect, profile: VendorProfile) -> VendorDialect | None:
     """How the upstream is asked this; None if it cannot be."""
-    return EMBEDDINGS.get(usual.name) if request.client == "embeddings" else usual
+    if request.client == "embeddings":
+        return EMBEDDINGS.get(usual.name)
+    if request.client == "toon":
+        return TOKEN_ROUTES.get(profile.token_route or "")
+    return usual
+
+
+def _unasked(request: ClientRequest) -> BadRequest:
+    if request.client == "toon":
+        return BadRequest("model_not_found", f"The model `{request.model[:200]}` takes no token ids.", "/model", 404)
+    message = f"The model `{request.model[:200]}` gives no embeddings: its upstream has no API for them here."
+    return BadRequest("unsupported_endpoint", message, "model")
 
 
 @lru_cache(maxsize=1024)  # most upstreams have two addresses; making one takes as long as parsing a small request

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from proxy.dialects.base import BadRequest, ClientRequest, Losses, VendorDialect, Ways
 from proxy.dialects.payload import encode_json
+from proxy.dialects.toon import ASKS
+from proxy.dialects.toon.incoming import ToonIncoming
 
 DROPPED_HEADER = "x-sluice-dropped"
 # Proxies in front of clients refuse long heads (nginx: 4 or 8 KiB for all of it).
@@ -31,6 +33,9 @@ class Prepared:
 def prepare(
     request: ClientRequest, dialect: VendorDialect, model: str, ways: Ways, *, drops: bool
 ) -> Prepared | BadRequest:
+    if isinstance(request, ToonIncoming):
+        body = ASKS[dialect.name](request, model)
+        return body if isinstance(body, BadRequest) else Prepared(body, dialect.path(model, request.stream, {}), {})
     if dialect.native == request.client:
         return Prepared(request.for_upstream(model), dialect.path(model, request.stream, request.body), request.body)
     canonical = request.canonical

@@ -20,7 +20,7 @@ from tests.support.decoders import DECODERS, Said
 from tests.support.pipelines import Transcript, play, recordings, run, shipped_rules
 
 #: Embeddings are no conversation.
-CLIENTS: Final = sorted(set(CLIENT_DIALECTS) - {"embeddings"})
+CLIENTS: Final = sorted(set(CLIENT_DIALECTS) - {"embeddings", "toon"})
 every_recording = pytest.mark.parametrize("recording", recordings(), ids=lambda recording: recording.key)
 every_client = pytest.mark.parametrize("client", CLIENTS)
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from proxy.canon.request import Request
 from proxy.dialects.base import BadRequest, Losses
-from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS, CLIENT_DIALECTS, VENDOR_DIALECTS
 from tests.support.constraints import complaints_about
 from tests.support.conversations import PNG
 
-VENDORS: Final = sorted(name for name in VENDOR_DIALECTS if not name.endswith((".embeddings", "completions")))
+VENDORS: Final = sorted(name for name in CHAT_DIALECTS if name != "completions")
 #: A model of each vendor's, where its name decides what it is told.
 MODELS: Final = {
     "anthropic": ("claude-sonnet-4-5", "claude-opus-4-7", "claude-sonnet-5-5"),

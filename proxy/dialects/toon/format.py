@@ -117,7 +117,7 @@ _STEP: Final = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
 
 def parse_toon(body: bytes) -> ToonRequest | BadRequest:
     """Checks all that can be known without a model. A body over its limits is refused before it is parsed."""
-    if (large := _too_large(body)) is not None:
+    if (large := _over(body)) is not None:
         return large
     try:
         value = msgspec.json.decode(body)
@@ -140,16 +140,20 @@ def parse_toon(body: bytes) -> ToonRequest | BadRequest:
     return _inconsistent(request) or request
 
 
-def _too_large(body: bytes) -> BadRequest | None:
+def _over(body: bytes) -> BadRequest | None:
     if len(body) > MAX_BYTES:
-        message = f"The request body is larger than the {MAX_BYTES} bytes allowed for TOON."
-        return BadRequest("request_too_large", message, "", 413)
+        return too_large()
     if any(found[1].count(b",") >= MAX_IDS for found in _ID_LIST.finditer(body)):
         return _too_many()
     if body.count(b"[") + body.count(b"{") > _MAX_OPEN or body.count(b",") > _MAX_COMMAS:
         message = f"The request body holds more than {_MAX_OPEN} objects and arrays, or {_MAX_COMMAS} values."
         return BadRequest("request_too_large", message, "", 413)
     return None
+
+
+def too_large() -> BadRequest:
+    message = f"The request body is larger than the {MAX_BYTES} bytes allowed for TOON."
+    return BadRequest("request_too_large", message, "", 413)
 
 
 def _too_many() -> BadRequest:

@@ -1,0 +1,155 @@
+"""TOON as our clients read it: new ids at their true positions (docs/toon.md; contract W4, W5 in this form).
+
+In: deltas with `token_ids` in their order. Out: events, or one answer. The position of an event's first id is the
+request's offset + stride x (prompt ids + ids before), whatever the upstream said of it; how many prompt ids have a
+place is the upstream's to say (`x_prompt_ids`), for only it knows what it stripped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import UNSET
+
+from proxy.canon.chunk import Chunk
+from proxy.canon.usage import Count, Usage
+from proxy.dialects.base import ContentOf
+from proxy.dialects.identity import Identity
+from proxy.dialects.parts import object_of_body
+from proxy.dialects.payload import as_count, as_mapping, encode_json
+from proxy.dialects.toon.format import ToonRequest
+from proxy.wire.encode import DONE, event
+
+#: The mask of what is generated.
+_CAUSAL = {"type": "causal", "scope": "full", "fallback": "none"}
+#: Names of the answer that nobody's unknown field may take.
+_OWN = frozenset(("x_prompt_ids", "x_truncated"))
+
+
+class ToonWriter(Identity):
+    """`trace_id` stands in where the request has none."""
+
+    speaks: frozenset[str] | None = frozenset()
+
+    def __init__(self, fallback_id: str, created: int, model: str, asked: Mapping[str, object]) -> None:
+        super().__init__(fallback_id, created, model)
+        request = asked["toon"]
+        assert isinstance(request, ToonRequest), "made by `ToonIncoming`"
+        self._request = request
+        self._trace_id = fallback_id if request.meta.trace_id is UNSET else request.meta.trace_id
+        self._prompt_ids = len(request.tids.ids)
+        self._said = 0
+        self._told = False
+
+    def adopt(self, chunk: Chunk) -> None:
+        super().adopt(chunk)
+        self._learn(chunk.extra)
+
+    def _learn(self, extra: Mapping[str, object]) -> None:
+        placed = as_count(extra.get("x_prompt_ids"))
+        if placed is not None:
+            self._prompt_ids = placed
+
+    def event(
+        self,
+        chunk: Chunk | None,
+        choice: int,
+        delta: Mapping[str, object],
+        *,
+        finish: str | None = None,
+        word: str | None = None,
+        logprobs: object = None,
+        choice_extra: Mapping[str, object] | None = None,
+    ) -> bytes:
+        ids = _list(delta.get("token_ids"))
+        if choice or (not ids and finish is None):
+            return b""
+        body = self._answer(ids, self._said)
+        self._said += len(ids)
+        if self._request.logprobs is not UNSET:
+            body["logprobs"] = _list(delta.get("token_logprobs"))
+        if not self._told:
+            self._told = True
+            body |= self._passed(chunk.extra if chunk is not None else {})
+        if finish is not None:
+            body |= {"finish_reason": finish, "stop_id": (choice_extra or {}).get("stop_id")}
+        return event(encode_json(body))
+
+    def seal(self, usage: Usage, native: Mapping[str, object] | None, count: Count, *, wanted: bool) -> bytes:
+        told = {**self._answer([], self._said), "usage": _usage(usage, count)}
+        return event(encode_json(told)) + DONE
+
+    def seal_events(self, *, wanted: bool) -> int:
+        return 1
+
+    def error_event(self, error: Mapping[str, object]) -> bytes:
+        return event(encode_json({"error": error}))
+
+    def body(
+        self,
+        choices: list[dict[str, object]],
+        usage: Usage,
+        native: Mapping[str, object] | None,
+        count: Count,
+        extra: Mapping[str, object],
+    ) -> bytes:
+        self._learn(extra)
+        choice = choices[0] if choices else {}
+        message = as_mapping(choice.get("message"))
+        ids = _list(message.get("token_ids"))
+        shown = self._request.logprobs is not UNSET
+        told = {
+            **self._answer(ids, 0),
+            "finish_reason": choice.get("finish_reason"),
+            "stop_id": choice.get("stop_id"),
+            "logprobs": _list(message.get("token_logprobs")) if shown else None,
+            **self._passed(extra),
+            "usage": _usage(usage, count),
+        }
+        return encode_json(told)
+
+    def patch(
+        self,
+        body: bytes,
+        finishes: Mapping[int, str],
+        usage: Usage,
+        native: Mapping[str, object] | None,
+        count: Count,
+        content_of: ContentOf,
+        seed: str,
+    ) -> bytes:
+        return encode_json({**object_of_body(body), "usage": _usage(usage, count)})
+
+    def _answer(self, ids: list[object], before: int) -> dict[str, object]:
+        """TOON with these ids, `before` of the answer having been said."""
+        request = self._request
+        offset = request.pos.offset + request.pos.stride * (self._prompt_ids + before)
+        return {
+            "id": self.id,
+            "created": self.created,
+            "model": self.model,
+            "tids": {"v": request.tids.v, "ids": ids},
+            "mask": _CAUSAL,
+            "pos": {"base": request.pos.base, "offset": offset, "stride": request.pos.stride},
+            "meta": {"source": "model_output", "trace_id": self._trace_id},
+        }
+
+    def _passed(self, extra: Mapping[str, object]) -> dict[str, object]:
+        """What the request's own `x_…` fields said, and how many prompt ids have a place."""
+        request = self._request
+        told = {name: value for name, value in request.passed.items() if name not in _OWN}
+        if request.x_segments is not UNSET:
+            told["x_segments"] = request.x_segments
+        told |= {name: extra[name] for name in _OWN if name in extra}
+        return {**told, "x_prompt_ids": self._prompt_ids}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _usage(usage: Usage, count: Count) -> dict[str, object]:
+    """What the model was given and gave, as its upstream says; what that left out is our own count of ids."""
+    asked, made = usage.filled(count)
+    told: dict[str, object] = {"prompt_ids": asked, "completion_ids": made, "cached_ids": usage.cache_read or 0}
+    return told if usage.is_whole else {**told, "estimated": True}
