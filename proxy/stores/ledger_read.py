@@ -82,9 +82,9 @@ class Snapshot:
     overlay: Database
     living: _Living
 
-    def rows(self, since: int | None, until: int | None) -> Iterator[Values]:
-        """Each attempt once, resolved, by start and id."""
-        for values in _merged(self.database.rows(since, until), self.overlay.rows(since, until)):
+    def rows(self, since: int | None, until: int | None, tenant: str | None = None) -> Iterator[Values]:
+        """Each attempt once, of one tenant if one is named, resolved, by start and id."""
+        for values in _merged(self.database.rows(since, until, tenant), self.overlay.rows(since, until, tenant)):
             yield self.living.resolve(values)
 
     def unsettled(self, since: int | None, until: int | None) -> list[Values]:

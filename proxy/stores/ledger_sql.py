@@ -229,14 +229,15 @@ class Database:
             finally:
                 self._roll_back()
 
-    def rows(self, since: int | None, until: int | None) -> Iterator[Values]:
-        """Rows with `since <= started_at < until`, by start and id, some at a time. PostgreSQL: in a snapshot only."""
+    def rows(self, since: int | None, until: int | None, tenant: str | None = None) -> Iterator[Values]:
+        """Rows with `since <= started_at < until`, of one tenant if one is named; by start and id, some at a time.
+        PostgreSQL: in a snapshot only."""
         sql = (
             f"SELECT {_COLUMN_LIST} FROM attempts WHERE started_at >= ? AND started_at < ? "
-            "ORDER BY started_at, attempt_id"
+            f"{'' if tenant is None else 'AND tenant = ? '}ORDER BY started_at, attempt_id"
         )
         bounds = (-(2**63) if since is None else since, 2**63 - 1 if until is None else until)
-        return self._streamed("rows", sql, bounds)
+        return self._streamed("rows", sql, bounds if tenant is None else (*bounds, tenant))
 
     def repricings(self) -> Iterator[tuple[Any, ...]]:
         """All `REPRICING_COLUMNS`, by attempt and moment, some at a time. PostgreSQL: in a snapshot only."""

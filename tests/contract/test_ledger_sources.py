@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
+import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +17,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from proxy.books.grouping import KEYS
+from proxy.books.own_attempts import NOT_THEIRS
 from proxy.books.source import LedgerPlace, LiveLedger, ParquetFolder, duck_attempts
 from proxy.books.usage_report import UsageQuestion, usage_report
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.prices import Price, PriceBook, Rates, VendorPrices
+from proxy.server.usage import Asked, answer, parse_query
 from proxy.stores import drain as drain_module
 from proxy.stores.drain import Drain
 from proxy.stores.journal import Journal
@@ -215,6 +220,57 @@ def by_report(place: LedgerPlace, question: UsageQuestion) -> Sums:
 
 
 # -- tests ------------------------------------------------------------------------------------------------------------
+
+
+def told_attempts(books: Books, **query: str) -> list[dict[str, Any]]:
+    """What `/v1/usage?detail=attempts` gives the first tenant."""
+    asked = parse_query({"detail": "attempts", **query}, "", TENANTS[0])
+    assert isinstance(asked, Asked)
+    return [json.loads(line) for line in bytes(answer(books.live, asked).body).splitlines()]
+
+
+@pytest.mark.clause("C3", "L1")
+def test_a_tenant_is_told_its_own_attempts_wherever_they_are(books: Books) -> None:
+    """Each once, with its fate: from the database, from the journals of the living and of the dead; in the words of the
+    export, but for what is the operator's business."""
+    own = {row["attempt_id"] for row in books.rows if row["tenant"] == TENANTS[0]}
+    assert len(own) > 15
+    exported = [row for row in read_rows(books.url, books.journals) if row["tenant"] == TENANTS[0]]
+    wanted = [{name: cell for name, cell in row.items() if name not in NOT_THEIRS} for row in exported]
+    found = told_attempts(books)
+    assert found == wanted
+    assert {row["attempt_id"] for row in found} == own
+    assert {row["ending"] for row in found} >= {None, "completed", "interrupted"}
+    assert not {"upstream", "credential", "writer"} & set().union(*found)
+
+
+@pytest.mark.clause("C3")
+def test_attempts_are_bounded_and_chosen_as_groups_are(books: Books) -> None:
+    """By days of a zone, moments, vendors and models; and CSV has what JSON has."""
+
+    def hand(since: datetime, until: datetime, **chosen: tuple[str, ...]) -> set[str]:
+        low, high = (round(moment.timestamp() * 1e6) for moment in (since, until))
+        own = [row for row in books.rows if row["tenant"] == TENANTS[0] and low <= row["started_at"] < high]
+        return {row["attempt_id"] for row in own if all(key_of(row, name, "UTC") in of for name, of in chosen.items())}
+
+    def told(**query: str) -> set[str]:
+        return {row["attempt_id"] for row in told_attempts(books, **query)}
+
+    berlin = ZoneInfo("Europe/Berlin")
+    day = datetime(2026, 10, 25, tzinfo=berlin), datetime(2026, 10, 26, tzinfo=berlin)
+    always = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
+    assert told(period="2026-10-25", time_zone="Europe/Berlin") == hand(*day) != hand(*always)
+    assert told(since=CHANGES[2].isoformat()) == hand(CHANGES[2], always[1]) != hand(*always)
+    assert told(vendor="acme") == hand(*always, vendor=("acme",)) != set()
+    chosen = hand(*always, vendor=("acme", "deepseek"), model=("m-1",))
+    assert told(vendor="acme,deepseek", model="m-1") == chosen != set()
+    assert told(vendor="nobody") == told(until="2020-01-01") == set()
+    asked = parse_query({"detail": "attempts"}, "text/csv", TENANTS[0])
+    assert isinstance(asked, Asked)
+    lines = list(csv.DictReader(io.StringIO(bytes(answer(books.live, asked).body).decode(), newline="")))
+    assert [line["attempt_id"] for line in lines] == [row["attempt_id"] for row in told_attempts(books)]
+    assert [int(line["counted_input"]) for line in lines] == [row["counted"]["input"] for row in told_attempts(books)]
+    assert not set(NOT_THEIRS) & lines[0].keys()
 
 
 @pytest.mark.clause("L1")
