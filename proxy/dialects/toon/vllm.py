@@ -113,13 +113,15 @@ _NO_IDS = {"error": {"message": "the answer has text and no token_ids", "type": 
 
 
 def _delta(choice: Mapping[str, Any]) -> Delta:
-    """`stop_reason` is the id that stopped it; its ids may end with that one, which is no part of the answer."""
-    ids = choice.get("token_ids")
-    stop_id = choice.get("stop_reason")
+    """The id that stopped it is generated too, and is no part of the answer. `stop_reason` is that id where the request
+    named it, and None where it is the model's own end: no words to stop at are ever sent, so nothing else can be."""
+    ids, finish = choice.get("token_ids"), as_text(choice.get("finish_reason"))
     shown = _logprobs(as_mapping(choice.get("logprobs")))
-    if type(stop_id) is int and isinstance(ids, list) and ids and ids[-1] == stop_id:
+    stop_id = choice.get("stop_reason")
+    if finish == "stop" and isinstance(ids, list) and ids and stop_id in (None, ids[-1]):
+        stop_id = ids[-1]
         ids, shown = ids[:-1], shown[: len(ids) - 1]
-    return ids_delta(ids, shown, choice.get("finish_reason"), stop_id, choice=as_count(choice.get("index")) or 0)
+    return ids_delta(ids, shown, finish, stop_id, choice=as_count(choice.get("index")) or 0)
 
 
 def _logprobs(told: Mapping[str, object]) -> list[dict[str, object]]:

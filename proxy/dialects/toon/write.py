@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
@@ -139,7 +139,7 @@ class ToonWriter(Identity):
         request = self._request
         told = {name: value for name, value in request.passed.items() if name not in _OWN}
         if request.x_segments is not UNSET:
-            told["x_segments"] = request.x_segments
+            told.setdefault("x_segments", to_builtins(request.x_segments))
         told |= {name: extra[name] for name in _OWN if name in extra}
         return {**told, "x_prompt_ids": self._prompt_ids}
 
