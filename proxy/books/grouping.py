@@ -48,14 +48,15 @@ def check_keys(names: tuple[str, ...]) -> None:
         raise ValueError(f"{times[0]!r} and {times[1]!r}: one span of time is enough")
 
 
-def expression(name: str, zone: str) -> ColumnElement[Any]:
-    """The key as SQL. Weeks and months come as days: `cell_of` makes one of seven."""
+def expression(name: str, zone: str, since: int | None = None, until: int | None = None) -> ColumnElement[Any]:
+    """The key as SQL, right for `since <= started_at < until`. Weeks and months come as days: `cell_of` makes one of
+    seven."""
     if name == "model":
         return func.coalesce(attempts.c.served_model, attempts.c.model)
     if name == "hour":
-        return _floor(attempts.c.started_at + _offset(zone), _HOUR_US)
+        return _floor(attempts.c.started_at + _offset(zone, since, until), _HOUR_US)
     if name in _TIMES:
-        return _floor(attempts.c.started_at + _offset(zone), _DAY_US)
+        return _floor(attempts.c.started_at + _offset(zone, since, until), _DAY_US)
     return _PLAIN[name]
 
 
@@ -63,9 +64,16 @@ def _floor(value: ColumnElement[Any], unit: int) -> ColumnElement[Any]:
     return value // literal(unit, BigInteger)
 
 
-def _offset(zone: str) -> ColumnElement[Any]:
-    """The zone's offset at `started_at`, in microseconds."""
-    spans = offsets(zone)
+def _offset(zone: str, since: int | None, until: int | None) -> ColumnElement[Any]:
+    """The zone's offset at `started_at`, in microseconds. A year has three spans, all time has fifty, and each is a
+    comparison for every row."""
+    every = offsets(zone)
+    begins = [None, *(end for end, _ in every[:-1])]
+    spans = [
+        span
+        for begin, span in zip(begins, every, strict=True)
+        if (span is every[-1] or since is None or span[0] > since) and (begin is None or until is None or begin < until)
+    ] or every[-1:]  # bounds that nothing is between
     if len(spans) == 1:
         return literal(spans[0][1], BigInteger)
     started = attempts.c.started_at

@@ -17,9 +17,10 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, lite
 
 from proxy.books.document import Cell, Chart, ChartKind, Column, Document, Formula, Headline, Kind, Series, Table
 from proxy.books.grouping import cell_of, check_keys, expression
-from proxy.books.source import LedgerPlace, aggregate
+from proxy.books.source import LedgerPlace
+from proxy.books.summing import NEWEST, Sums, add_up
 from proxy.stores.ledger_rows import COST_COLUMNS
-from proxy.stores.schema import attempts, repricings
+from proxy.stores.schema import attempts
 
 #: Attempts that ended so may be charged for, though their usage never came; those that run have no ending.
 _EARLY: Final = ("client_gone", "stream_cut", "timeout", "interrupted", "limit")
@@ -53,8 +54,11 @@ _OPEN: Final = ("requests", "counted_input", "counted_output", "own_cost", "boun
 
 def usage_report(place: LedgerPlace, question: UsageQuestion) -> Document:
     """Raises `LedgerUnavailable` if the ledger cannot be read, `ValueError` for keys that there are not."""
-    used = _merged(aggregate(place, _used(question), _USED), question.by, len(_USED))
-    early = _merged(aggregate(place, _early(question), _OPEN), (*question.by, "ending"), len(_OPEN))
+    keys = len(question.by)
+    asked = (Sums(_used(question), keys + 1), Sums(_early(question), keys + 2))
+    all_of_it, some = add_up(place, asked, latest=question.latest_prices)
+    used = _merged(all_of_it, question.by, len(_USED))
+    early = _merged(some, (*question.by, "ending"), len(_OPEN))
     return Document(
         name="usage",
         title="Usage",
@@ -91,7 +95,7 @@ def _used(question: UsageQuestion) -> Select[Any]:
         func.sum(func.coalesce(costs["own_cost_input"], 0) + func.coalesce(costs["own_cost_output"], 0)),
         func.sum(case((costs["currency"].is_(None), _number(1)), else_=_number(0))),
     ]
-    keys = [*(expression(name, question.zone) for name in question.by), costs["currency"]]
+    keys = [*_keys(question), costs["currency"]]
     # order by place would do for PostgreSQL alone; the caller sorts
     return select(*keys, *sums).select_from(base).where(*_conditions(question)).group_by(*keys)
 
@@ -108,32 +112,23 @@ def _early(question: UsageQuestion) -> Select[Any]:
         func.sum(func.coalesce(columns.cost_bound, 0)),
         func.sum(case((columns.cost_bound.is_(None), _number(1)), else_=_number(0))),
     ]
-    keys = [*(expression(name, question.zone) for name in question.by), columns.ending, costs["currency"]]
+    keys = [*_keys(question), columns.ending, costs["currency"]]
     ended = or_(columns.ending.is_(None), and_(columns.ending.in_(_EARLY), state != "final"))
     return select(*keys, *sums).select_from(base).where(*_conditions(question), ended).group_by(*keys)
+
+
+def _keys(question: UsageQuestion) -> list[ColumnElement[Any]]:
+    return [expression(name, question.zone, question.since, question.until) for name in question.by]
 
 
 def _number(value: int) -> ColumnElement[int]:
     return literal(value, BigInteger)
 
 
-def _latest() -> Any:
-    """The newest re-pricing of each attempt."""
-    order = (repricings.c.repriced_at.desc(), repricings.c.price_version.desc(), repricings.c.price_tier.desc())
-    place = func.row_number().over(partition_by=repricings.c.attempt_id, order_by=order).label("place")
-    ranked = select(*repricings.columns, place).subquery("ranked")
-    return (
-        select(*(ranked.c[column.name] for column in repricings.columns)).where(ranked.c.place == 1).subquery("latest")
-    )
-
-
 def _base(question: UsageQuestion) -> Any:
     if not question.latest_prices:
         return attempts
-    return attempts.outerjoin(_NEWEST, _NEWEST.c.attempt_id == attempts.c.attempt_id)
-
-
-_NEWEST: Final = _latest()
+    return attempts.outerjoin(NEWEST, NEWEST.c.attempt_id == attempts.c.attempt_id)
 
 
 def _costs(question: UsageQuestion) -> dict[str, ColumnElement[Any]]:
@@ -141,7 +136,7 @@ def _costs(question: UsageQuestion) -> dict[str, ColumnElement[Any]]:
     recorded = {name: attempts.c[name] for name in (*COST_COLUMNS, "currency")}
     if not question.latest_prices:
         return dict(recorded)
-    again = _NEWEST.c
+    again = NEWEST.c
     return {name: case((again.attempt_id.is_(None), column), else_=again[name]) for name, column in recorded.items()}
 
 

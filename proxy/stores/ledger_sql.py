@@ -240,9 +240,14 @@ class Database:
         return self._streamed("rows", sql, bounds if tenant is None else (*bounds, tenant))
 
     def repricings(self) -> Iterator[tuple[Any, ...]]:
-        """All `REPRICING_COLUMNS`, by attempt and moment, some at a time. PostgreSQL: in a snapshot only."""
-        order = "attempt_id, repriced_at, price_version, price_tier"
-        sql = f"SELECT {', '.join(REPRICING_COLUMNS)} FROM repricings ORDER BY {order}"
+        """All `REPRICING_COLUMNS` and the attempt's `started_at`; by the attempt's start and id, an attempt's newest
+        last; some at a time. PostgreSQL: in a snapshot only."""
+        names = ", ".join(f"repricings.{name}" for name in REPRICING_COLUMNS)
+        order = "started_at, attempts.attempt_id, repriced_at, repricings.price_version, repricings.price_tier"
+        sql = (
+            f"SELECT {names}, attempts.started_at FROM attempts JOIN repricings "
+            f"ON repricings.attempt_id = attempts.attempt_id ORDER BY {order}"
+        )
         return self._streamed("repricings", sql, ())
 
     def _streamed(self, name: str, sql: str, parameters: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:

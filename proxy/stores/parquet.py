@@ -1,7 +1,7 @@
 """The ledger as Parquet, a folder a day, for warehouses and large reports (contract C3, L4).
 
     DIR/attempts/day=2026-10-05/attempts.parquet     by the UTC day of the start; rows by start and id
-    DIR/repricings.parquet
+    DIR/repricings.parquet                           in the same order; an attempt's `newest` one last, with its `day`
 
 Columns are the ledger's own (`ledger_rows.COLUMNS`: microseconds, nano-units), and `started` and `ended` as timestamps
 for people. A day is written beside its place and put there in one step, so that a reader sees all of it or what was
@@ -14,7 +14,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -131,15 +133,25 @@ def _copy(select: str, target: Path) -> None:
 
 
 def _write_repricings(ledger: Snapshot, out: Path) -> None:
+    """By the day of the attempt, so that whoever joins the two need not hold all of either."""
     target = out / "repricings.parquet"
     spool = out / f".repricings.{os.getpid()}.csv"
     try:
-        write_spool(spool, ledger.database.repricings())
+        write_spool(spool, _with_newest(ledger.database.repricings()))
         if spool.stat().st_size == 0 and not target.exists():
             return
-        _copy(f"SELECT * FROM {read_sql(spool, repricings, REPRICING_COLUMNS)}", target)
+        rows = read_sql(spool, repricings, REPRICING_COLUMNS, {"started_at": "BIGINT", "newest": "BOOLEAN"})
+        day = "CAST(make_timestamp(started_at) AS DATE) AS day"
+        _copy(f"SELECT {', '.join(REPRICING_COLUMNS)}, {day}, newest FROM {rows}", target)
     finally:
         spool.unlink(missing_ok=True)
+
+
+def _with_newest(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Behind each whether it is the last of its attempt."""
+    for row, after in pairwise(chain(rows, [None])):
+        assert row is not None, "None is behind all of them"
+        yield (*row, after is None or after[0] != row[0])
 
 
 def today() -> int:

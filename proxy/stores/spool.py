@@ -6,8 +6,9 @@ In: rows of a table of the ledger's schema. Out: the file, and the SQL that read
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from sqlalchemy import BigInteger, Boolean, Table
 
@@ -37,9 +38,11 @@ def _cells(rows: Iterable[Sequence[object]]) -> Iterator[list[object]]:
         yield [_NULL if cell is None else cell for cell in row]
 
 
-def read_sql(path: Path, table: Table, names: Iterable[str]) -> str:
-    """A relation for `FROM`: the rows that `write_spool` wrote, with columns of these names."""
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _types(table, names).items())
+def read_sql(path: Path, table: Table, names: Iterable[str], more: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A relation for `FROM`: the rows that `write_spool` wrote, with columns of these names, and behind them `more`:
+    names and types of DuckDB."""
+    kinds = _types(table, names) | dict(more)
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in kinds.items())
     return (
         f"read_csv('{quoted(path)}', header = false, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
         f"nullstr = '{_NULL}', new_line = '\\n', max_line_size = 16777216, columns = {{{columns}}})"

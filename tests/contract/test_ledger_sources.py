@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pytest
 
+from proxy.books import summing
 from proxy.books.grouping import KEYS
 from proxy.books.own_attempts import NOT_THEIRS
 from proxy.books.source import LedgerPlace, LiveLedger, ParquetFolder, duck_attempts
 from proxy.books.usage_report import UsageQuestion, usage_report
+from proxy.errors import LedgerUnavailable
 from proxy.metering.ledger import AttemptClose, AttemptOpen
 from proxy.metering.prices import Price, PriceBook, Rates, VendorPrices
 from proxy.server.usage import Asked, answer, parse_query
@@ -366,6 +369,49 @@ def test_the_newest_prices_are_the_same_from_every_place(books: Books, tmp_path:
     export = books.exported(tmp_path / "export")
     assert by_report(export, UsageQuestion(("vendor", "model"), latest_prices=True)) == once
     assert usage_report(books.live, UsageQuestion(("vendor", "model"))) == recorded
+
+
+@pytest.mark.clause("L2")
+def test_an_export_is_joined_with_its_new_prices_some_days_at_a_time(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few are joined at once, the sums are those of the database: days without a new price before, between and
+    behind the others, attempts priced twice, and an export that says neither the day nor which price is the newest."""
+    rows = settled()
+    written(url, rows)
+    edges = sorted(row["started_at"] for row in rows)
+    reprice(url, book(1_000_000, "acme/2"), edges[10], edges[30], 1)
+    reprice(url, book(3_000_000, "acme/3"), edges[20], edges[-10], 2)
+    live = LiveLedger(url, tmp_path / "journals")
+    export_parquet(url, live.journal_dir, tmp_path / "export", None, END)
+    export = ParquetFolder(tmp_path / "export")
+    questions = [
+        UsageQuestion(by, since, until, zone, latest_prices=True)
+        for by, zone in ((("tenant", "day"), "UTC"), (("vendor", "hour"), "Australia/Lord_Howe"), ((), "UTC"))
+        for since, until in ((None, None), (edges[15], edges[-15]))
+    ]
+    expected = [usage_report(live, question) for question in questions]
+    for at_once in (1, 3, 10, 1_000):
+        monkeypatch.setattr(summing, "_JOINED_AT_ONCE", at_once)
+        assert [usage_report(export, question) for question in questions] == expected, at_once
+    prices = export.path / "repricings.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE prices AS FROM '{prices}'")
+        told = connection.execute("SELECT count(*), count(*) FILTER (newest), count(DISTINCT day) FROM prices")
+        assert told.fetchone() == (19, 13, 6)
+        connection.execute(f"COPY (SELECT * EXCLUDE (day, newest) FROM prices ORDER BY random()) TO '{prices}'")
+    assert [usage_report(export, question) for question in questions] == expected
+
+
+def test_a_partition_that_is_no_day_is_named(tmp_path: Path) -> None:
+    """Rather than left out of the sums without a word."""
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    written(url, [attempt(CHANGES[0])])
+    export_parquet(url, tmp_path / "journals", tmp_path / "export", None, END)
+    (day,) = (tmp_path / "export" / "attempts").iterdir()
+    day.rename(day.with_name("day=yesterday"))
+    with pytest.raises(LedgerUnavailable, match="yesterday: is named after no day"):
+        usage_report(ParquetFolder(tmp_path / "export"), UsageQuestion(()))
 
 
 @pytest.mark.clause("L2", "L1")
