@@ -1,0 +1,90 @@
+"""A Hugging Face folder on this machine becomes a decoder.
+
+In: a folder, and where and in which precision to run. Out: a decoder that is ready; the module that the weights came in
+is let go. Never: the network, code out of the folder, or a model that would be run only nearly right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from proxy.toon.model.gpt2 import Gpt2Decoder
+from proxy.toon.model.llama import LlamaDecoder
+from proxy.toon.model.mpt import MptDecoder
+from proxy.toon.model.step import Decoder
+from proxy.toon.model.weights import UnsupportedModel, Weights
+
+_FAMILIES: Final[Mapping[str, Callable[[Any, Weights], Decoder]]] = {
+    "llama": LlamaDecoder,
+    "gpt2": Gpt2Decoder,
+    "mpt": MptDecoder,
+}
+_DTYPES: Final = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def load_model(folder: Path, *, device: str = "auto", dtype: str = "float32") -> Decoder:
+    """`device`: `auto` (a GPU where there is one) or as torch names them; `dtype`: `auto` or a precision."""
+    where = choose_device(device)
+    precision = choose_dtype(dtype, where)
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        family_of(config)
+        model = AutoModelForCausalLM.from_pretrained(folder, config=config, dtype=precision, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise UnsupportedModel(f"{folder} does not load: {error}") from error
+    named = named_of(model)
+    del model
+    return decoder_of(config, Weights(named, where, join=True))
+
+
+def decoder_of(config: Any, weights: Weights) -> Decoder:
+    return family_of(config)(config, weights)
+
+
+def family_of(config: Any) -> Callable[[Any, Weights], Decoder]:
+    """By the configuration's `model_type`; that of our own classes (`toon_llama`) has the same weights."""
+    kind = str(config.model_type).removeprefix("toon_")
+    if kind not in _FAMILIES:
+        raise UnsupportedModel(f"models of the type `{kind}` are not supported: {', '.join(_FAMILIES)} are")
+    if getattr(config, "quantization_config", None) is not None:
+        raise UnsupportedModel("packed weights are not taken: save the model unpacked")
+    return _FAMILIES[kind]
+
+
+def choose_device(asked: str) -> torch.device:
+    if asked == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(asked)
+    except RuntimeError as error:
+        raise UnsupportedModel(f"there is no device `{asked}`") from error
+    if device.type not in ("cpu", "cuda"):
+        raise UnsupportedModel(f"the device `{asked}` is not supported: cpu and cuda are")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UnsupportedModel(f"the device `{asked}` is not there: torch sees no GPU")
+    return device
+
+
+def choose_dtype(asked: str, device: torch.device) -> torch.dtype:
+    """On a CPU half precision is several times slower to read a prompt, so `auto` takes single precision there."""
+    if asked == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if asked not in _DTYPES:
+        raise UnsupportedModel(f"the precision `{asked}` is not supported: auto, {', '.join(_DTYPES)} are")
+    return _DTYPES[asked]
+
+
+def named_of(module: torch.nn.Module) -> dict[str, Tensor]:
+    """A model's weights by their names, tied ones by each of theirs."""
+    return dict(module.named_parameters(remove_duplicate=False))
