@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "ledger": Lazy("proxy.cli.ledger", "ledger", "Look into the ledger, export it, price it again, prune it."),
     "report": Lazy("proxy.cli.report", "report", "What was used and what it costs, by our count and the vendor's."),
     "reconcile": Lazy("proxy.cli.reconcile", "reconcile", "Hold a vendor's invoice against the ledger."),
+    "toon": Lazy("proxy.cli.toon", "toon", "Serve local models that take token ids, and compare their tokenizers."),
     "check-prices": Lazy("proxy.cli.prices", "check_prices", "Are the price files right, and is every model priced?"),
 }
 

@@ -100,8 +100,13 @@ class RegistryFile(Section):
 
 def read_registry_file(file: Path) -> tuple[RegistryFile, Lines]:
     """Raises `ConfigError` for the first fault by line."""
+    return parse_registry(file, _text_of(file))
+
+
+def parse_registry(file: Path, text: str) -> tuple[RegistryFile, Lines]:
+    """The same of a text, which need not be written yet."""
     try:
-        value, lines = parse_yaml(str(file), _text_of(file))
+        value, lines = parse_yaml(str(file), text)
     except RuleError as problem:
         raise ConfigError(problem.file, problem.line, problem.reason) from problem
     if not isinstance(value, dict):
