@@ -39,6 +39,7 @@ class Formula:
 class Column:
     """`name` is the stable one (JSON, CSV, Parquet), `title` what a person reads. `currency` goes for all cells of a
     money column, `currency_column` names the column that says it row by row. `total`: does a sum of it mean something?
+    `sparse`: a page leaves it out where it is nought in every row.
     Every row's cell is given whether or not there is a `formula`, and is what the formula gives."""
 
     name: str
@@ -49,6 +50,7 @@ class Column:
     formula: Formula | None = None
     total: bool = False
     about: str = ""
+    sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,8 @@ def _lines(drifts: Sequence[Drift]) -> Table:
         Column("attempts", "Attempts", Kind.INTEGER),
         Column("slope", "Slope", Kind.NUMBER),
         Column("offset", "Offset", Kind.NUMBER, about="tokens"),
-        Column("residual", "Left over", Kind.NUMBER, about="the median, in tokens"),
-        Column("looseness", "Left over", Kind.RATIO, about="the median, as a share"),
+        Column("residual", "Left over, tokens", Kind.NUMBER, about="the median, in tokens"),
+        Column("looseness", "Left over, share", Kind.RATIO, about="the median, as a share"),
         Column("verdict", "In words"),
     )
     rows: list[tuple[Cell, ...]] = []

@@ -193,8 +193,8 @@ def _key_columns(by: tuple[str, ...]) -> list[Column]:
 
 
 def _used_table(by: tuple[str, ...], used: Mapping[Row, list[int]]) -> Table:
-    def tokens(name: str, title: str, about: str = "") -> Column:
-        return Column(name, title, Kind.INTEGER, total=True, about=about)
+    def tokens(name: str, title: str, about: str = "", *, sparse: bool = False) -> Column:
+        return Column(name, title, Kind.INTEGER, total=True, about=about, sparse=sparse)
 
     def minus(name: str, one: str, other: str) -> Column:
         return Column(name, "Difference", Kind.INTEGER, formula=Formula("minus", (one, other)), total=True)
@@ -205,13 +205,13 @@ def _used_table(by: tuple[str, ...], used: Mapping[Row, list[int]]) -> Table:
         tokens("requests", "Attempts"),
         tokens("counted_input", "Input, counted"),
         tokens("counted_output", "Output, counted", "reasoning included"),
-        tokens("counted_reasoning", "Reasoning, counted"),
+        tokens("counted_reasoning", "Reasoning, counted", sparse=True),
         tokens("reported", "With usage", "attempts whose vendor reported final figures"),
         tokens("vendor_input", "Input, vendor"),
         tokens("vendor_output", "Output, vendor"),
-        tokens("vendor_cache_read", "Cache read, vendor"),
-        tokens("vendor_cache_write", "Cache write, vendor"),
-        tokens("vendor_reasoning", "Reasoning, vendor"),
+        tokens("vendor_cache_read", "Cache read, vendor", sparse=True),
+        tokens("vendor_cache_write", "Cache write, vendor", sparse=True),
+        tokens("vendor_reasoning", "Reasoning, vendor", sparse=True),
         tokens("both_input", "Input, counted of those", "our count of the attempts with usage"),
         tokens("both_output", "Output, counted of those"),
         minus("input_difference", "vendor_input", "both_input"),
@@ -226,7 +226,7 @@ def _used_table(by: tuple[str, ...], used: Mapping[Row, list[int]]) -> Table:
             formula=Formula("minus", ("vendor_cost", "own_cost")),
             total=True,
         ),
-        tokens("unpriced", "Without a price"),
+        tokens("unpriced", "Without a price", sparse=True),
     )
     rows: list[tuple[Cell, ...]] = []
     for key, figures in used.items():
@@ -260,7 +260,7 @@ def _early_table(by: tuple[str, ...], early: Mapping[Row, list[int]]) -> Table:
         Column(
             "at_most", "Costs at most", Kind.MONEY, currency_column="currency", total=True, about="of those bounded"
         ),
-        Column("unbounded", "Without a bound", Kind.INTEGER, total=True),
+        Column("unbounded", "Without a bound", Kind.INTEGER, total=True, sparse=True),
     )
     rows: list[tuple[Cell, ...]] = []
     for key, figures in early.items():

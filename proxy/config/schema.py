@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo
 
 from proxy.config.settings import Deadlines, LimitSettings, Listen, TextSettings
+from proxy.stores.journal import JOURNAL_BYTES
 
 _LISTEN: Final = Listen()
 _DEADLINES: Final = Deadlines()
@@ -159,7 +160,7 @@ class RetentionSection(Section):
 class LedgerSection(Section):
     url: NonEmpty = "sqlite:///ledger.db"
     journal_dir: NonEmpty | None = None
-    journal_bytes: Annotated[Whole, Field(ge=1 << 16, le=1 << 40)] = 1 << 30
+    journal_bytes: Annotated[Whole, Field(ge=1 << 16, le=1 << 40)] = JOURNAL_BYTES
     retention: RetentionSection | None = None
 
 

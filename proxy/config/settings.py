@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from proxy.stores.journal import JOURNAL_BYTES
+
 AuthMode = Literal["none", "keys"]
 Boundary = Literal["scalar", "grapheme", "strict"]
 JsonRepair = Literal["none", "fences"]
@@ -77,7 +79,7 @@ class LedgerSettings:
     url: str = field(repr=False)
     journal_dir: Path
     inbox_dir: Path
-    journal_bytes: int = 1 << 30
+    journal_bytes: int = JOURNAL_BYTES
     retention_days: int | None = None
     tenant_days: Mapping[str, int] = field(default_factory=dict)
 

@@ -10,14 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
-    "README.md",
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "recordings/README.md",
-    "docs/dialects.md",
-    "docs/rules.md",
-    "docs/usage.md",
-    "docs/ledger.md",
+    *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "recordings/README.md"),
+    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
 )
 #: `stores/journal.Journal.open`, `wire/lines`, `intake.MAX_ERROR_BODY`: a module by its path or name, and its symbols.
 MODULE = re.compile(r"(?P<module>[a-z_]+(?:/[a-z_]+)*)(?P<symbols>(?:\.[A-Za-z_]+)*)")
@@ -82,6 +76,16 @@ def test_what_the_architecture_names_is_in_the_source() -> None:
 
     assert [name for name, there in found.items() if there is False] == []
     assert sum(there is True for there in found.values()) > 50
+
+
+def test_every_module_of_the_books_is_on_the_map() -> None:
+    """By its name in their row of the codemap; of a folder with a row of its own in a page, the folder's."""
+    (row,) = re.findall(r"^\| \d+ \| `books/` \|.*$", read("ARCHITECTURE.md"), re.MULTILINE)
+    named_there = {word for name in named(row) for word in name.removesuffix("/").split()}
+    modules = {path.removeprefix("books/") for path in sources() if path.startswith("books/")}
+    told = {path.split("/")[0] if "/" in path and "render" not in path else path.split("/")[-1] for path in modules}
+
+    assert told - {"__init__"} - named_there == set()
 
 
 def test_every_part_of_the_package_is_on_the_map() -> None:

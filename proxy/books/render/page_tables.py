@@ -1,7 +1,8 @@
 """A table on a page: aligned, headed for a screen reader, and told how wide it is in print (contract C3).
 
-In: a table. Out: HTML of which all text is escaped. A column that is empty in every row is left out; sums are in the
-foot. The first column names the row, and stays in sight where the table is scrolled.
+In: a table. Out: HTML of which all text is escaped. A column that is empty in every row is left out, and a sparse one
+that is nought in every row; sums are in the foot. The first column names the row, and stays in sight where the table is
+scrolled.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ class TableHtml:
             )
             for place, column in enumerate(table.columns)
         ]
-        self._kept = [place for place in range(len(table.columns)) if any(self._texts[place][: len(rows)])]
+        self._kept = [place for place in range(len(table.columns)) if self._says_something(place)]
         if (at := label_place(table)) is not None:
             for order, one in enumerate(self._sums, start=len(rows)):
                 self._texts[at][order] = one.label
+
+    def _says_something(self, place: int) -> bool:
+        if self._table.columns[place].sparse:
+            return any(row[place] for row in self._table.rows)
+        return any(self._texts[place][: len(self._rows)])
 
     @property
     def is_empty(self) -> bool:

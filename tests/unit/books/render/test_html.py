@@ -46,6 +46,21 @@ def bare(*tables: Table, headlines: tuple[Headline, ...] = ()) -> Document:
     return Document("d", "D", (), headlines, tables)
 
 
+def test_a_kind_of_tokens_that_nobody_used_has_no_column() -> None:
+    """A sparse column is left out where it is nought or empty in every row, not where one row has something; any other
+    column of noughts stays, for a nought may be the answer."""
+    columns = (
+        Column("model", "Model"),
+        Column("a", "Never used", Kind.INTEGER, total=True, sparse=True),
+        Column("b", "Once used", Kind.INTEGER, total=True, sparse=True),
+        Column("c", "Difference", Kind.INTEGER, total=True),
+    )
+    page = render_html(bare(Table("t", "T", columns, [("m-1", 0, 0, 0), ("m-2", None, 3, 0)], totals=True)))
+    assert "Never used" not in page
+    assert "Once used" in page
+    assert "Difference" in page
+
+
 def test_a_page_is_well_formed_and_runs_nothing() -> None:
     """Everything is closed; no script, link, form, frame or handler; no address is asked for."""
     page = render_html(report())
