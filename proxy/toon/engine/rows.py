@@ -32,8 +32,7 @@ class Row:
     def __post_init__(self) -> None:
         plan = self.job.plan
         self.number, self.ids, self.prompt_ids = self.ticket.number, list(plan.ids), len(plan.ids)
-        self.unbroken = 0 if plan.sight.is_prefix_stable else len(plan.ids)
-        self.is_plain = not plan.sight.needs_mask
+        self.unbroken, self.is_plain = plan.sight.unbroken, not plan.sight.needs_mask
 
     @property
     def total(self) -> int:
@@ -52,7 +51,7 @@ class Row:
     def names(self, stop: int) -> list[bytes]:
         """Of the blocks before `stop` that may be kept for others. What was written may be only where it saw what a
         prompt's ids would see."""
-        if self.unbroken:
+        if not self.job.plan.sight.is_prefix_stable:
             return []
         stop = stop if self.is_plain else min(stop, self.prompt_ids)
         return block_names(self.ids[:stop], self.positions(0, stop), self.job.plan.sight.key)
