@@ -5,7 +5,8 @@
 
 A vendor of its own sends 256 events at once to `sluice serve`, for many streams; the same again with counting taken out
 of the process, in turn. CPU is that of the proxy's processes once they have served a few streams; the share is that of
-each pair of runs, their median and range. Beside it: what a thousand tokens cost in ten scripts, counted on the spot.
+each pair of runs, their median and range. Beside it: what a thousand tokens cost in ten scripts, counted on the spot;
+and what the counts of one stream cost alone, again and again, and after something else has had the caches.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import aiohttp
 
+from proxy.metering.meter import short_texts
+from proxy.metering.prompt import read_prompt
 from proxy.metering.tokens import load_counter
 
 _EVENTS = 256
 _WARM_UP = 200
+#: More than a processor keeps near.
+_CACHES_BYTES = 64 << 20
+_MESSAGES = [{"role": "user", "content": "سلام، tell me of streams."}]
 _WORDS = (" the", " stream", " of", " words", " goes", " on", ",", " and", " on", " until", " it", " ends", ".")
 #: Sentences of everyday text, one for each script.
 SCRIPTS = {
@@ -93,7 +100,7 @@ def cpu_of(pid: int) -> float:
 
 
 async def ask(port: int, streams: int) -> None:
-    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "سلام، tell me of streams."}]}
+    body = {"model": "m", "stream": True, "messages": _MESSAGES}
     gate = asyncio.Semaphore(16)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
@@ -165,12 +172,40 @@ def scripts() -> None:
         print(f"{name:<11} {1e9 * taken / tokens:>6.0f} ns a token, {len(text) / tokens:.1f} characters each")
 
 
+def parts() -> None:
+    """Of one stream of the burst: what finding out that it is short, and counting it and its prompt, cost alone."""
+    counter = load_counter()
+    pieces = [_WORDS[number % len(_WORDS)] for number in range(_EVENTS)]
+    answer, asked = "".join(pieces), read_prompt({"messages": _MESSAGES}).text
+    work: dict[str, Callable[[], object]] = {
+        "joining the pieces": lambda: short_texts([pieces]),
+        "counting the answer": lambda: counter.count(answer),
+        "counting the prompt": lambda: counter.count(asked),
+    }
+    for name, one in work.items():
+        warm, cold = (1e6 * median(_times(one, clear)) for clear in (False, True))
+        print(f"{name:<20} {warm:>6.1f} us, {cold:.1f} with cold caches")
+
+
+def _times(work: Callable[[], object], clear: bool) -> list[float]:
+    other = bytearray(_CACHES_BYTES)
+    times = []
+    for _ in range(100):
+        if clear:
+            other[::64] = bytes(len(other) // 64)
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return times
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     scripts()
+    parts()
     share(asked.streams, asked.rounds)
 
 

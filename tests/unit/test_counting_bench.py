@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.counting import _WARM_UP, SCRIPTS, run, scripts
+from bench.counting import _WARM_UP, SCRIPTS, parts, run, scripts
 from proxy.metering.tokens import load_counter, load_reference
 
 
@@ -28,3 +28,11 @@ def test_it_measures_ten_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(SCRIPTS)
     assert len(SCRIPTS) == 10
     assert all(load_counter().count(text) == load_reference().count(text) for text in SCRIPTS.values())
+
+
+def test_it_measures_the_counts_of_one_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each, warm and cold."""
+    parts()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" us")[0].split()[-2] for line in lines] == ["pieces", "answer", "prompt"]
+    assert all(line.endswith("with cold caches") for line in lines)
