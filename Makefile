@@ -1,4 +1,4 @@
-# The two commands of the README are `make run` and `make test`. Needs git, make and Python 3.11 or newer.
+# The commands of the README are `make run`, `make test`, and with a local model `make run-toon`. Needs git, make and Python 3.11 or newer.
 
 VENV ?= .venv
 # The first Python on the PATH that is new enough.
@@ -7,10 +7,13 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 export VENV
 
-.PHONY: run test check bench install install-dev clean
+.PHONY: run run-toon test check bench install install-toon install-dev clean
 
 run: install
 	@$(VENV)/bin/python scripts/run
+
+run-toon: install-toon
+	@$(VENV)/bin/python scripts/run-toon
 
 test: install-dev
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
@@ -23,9 +26,11 @@ bench: install-dev
 
 # Installing is skipped while the lock file and the package's own description stay as they are.
 install: $(VENV)/.installed-base
+install-toon: $(VENV)/.installed-toon
 install-dev: $(VENV)/.installed-dev
 
 $(VENV)/.installed-base: requirements.lock
+$(VENV)/.installed-toon: requirements-toon.lock
 $(VENV)/.installed-dev: requirements-dev.lock
 $(VENV)/.installed-%: pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "Installing $(filter %.lock,$^) into $(VENV)"

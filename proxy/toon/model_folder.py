@@ -103,7 +103,8 @@ def read_object(file: Path) -> dict[str, object]:
 
 def _family(file: Path, config: Mapping[str, object]) -> _Family:
     kind = config.get("model_type")
-    if not isinstance(kind, str) or (family := _FAMILIES.get(kind)) is None:
+    # `toon_llama` is a Llama in the class of our own
+    if not isinstance(kind, str) or (family := _FAMILIES.get(kind.removeprefix("toon_"))) is None:
         known = ", ".join(f"{name} ({family.base})" for name, family in _FAMILIES.items())
         raise ConfigError(
             str(file), None, f"model_type: {kind!r} is no family whose positions are known; they are {known}"

@@ -20,10 +20,10 @@ from proxy.semantics.nodes import Lines, parse_yaml
 _VERSION: Final = re.compile(r"[0-9]\.[0-9]")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
-_DEVICE: Final = re.compile(r"auto|cpu|mps|cuda(:[0-9]+)?")
+_DEVICE: Final = re.compile(r"auto|cpu|cuda(:[0-9]+)?")
 _MOST_IDS: Final = 2**31 - 1
 
-Dtype = Literal["float32", "bfloat16", "float16", "float64"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 
 
 def is_version(text: str) -> bool:
@@ -51,7 +51,7 @@ def _name(text: str) -> str:
 
 def _device(text: str) -> str:
     if _DEVICE.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no device; valid are auto, cpu, cuda, cuda:N and mps")
+        raise ValueError(f"{text!r} is no device; valid are auto, cpu, cuda and cuda:N")
     return text
 
 

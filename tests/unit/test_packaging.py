@@ -39,6 +39,8 @@ def load_example(file: Path) -> Settings:
     env = dict.fromkeys(variables_of(file), "key") | {
         "SHOP_KEY_SHA256": "0a" * 32,
         "SIMULATOR_URL": "http://127.0.0.1:9",
+        "TOON_URL": "http://127.0.0.1:9",
+        "TOON_REGISTRY": "toon/models.yaml",
     }
     return load_config(file, env)
 
