@@ -2,6 +2,7 @@
 
 In: a configuration's fields and the weights by their names in a checkpoint. Out: a decoder. Distances are those of the
 positions that are given, in both directions, where transformers' own MPT counts indices, and behind an id upwards.
+`alibi_bias_max` is honoured, as by those who trained MPT; transformers takes 8 for any.
 """
 
 from __future__ import annotations
