@@ -95,10 +95,10 @@ def test_what_looks_odd_and_is_right_passes(case: tuple[str, bytes]) -> None:
 
 
 def test_fields_for_others_pass_at_every_level() -> None:
-    """Those of the top are kept; nothing that is known is among them."""
+    """Those of the top are kept, and segments with what is inside them for others; nothing else that is known."""
     found = parse_toon(json.dumps(FULLEST).encode())
     assert isinstance(found, ToonRequest)
-    assert found.passed == {"x_mine": FULLEST["x_mine"], "x-other": True}
+    assert found.passed == {name: FULLEST[name] for name in ("x_mine", "x-other", "x_segments")}
     assert found.tids.ids == FULLEST["tids"]["ids"]
     assert isinstance(found.x_segments, list)
     assert [segment.length for segment in found.x_segments] == [1, 3]
