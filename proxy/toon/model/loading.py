@@ -6,25 +6,17 @@ is let go. Never: the network, code out of the folder, or a model that would be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import torch
-from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from proxy.toon.model.gpt2 import Gpt2Decoder
-from proxy.toon.model.llama import LlamaDecoder
-from proxy.toon.model.mpt import MptDecoder
+from proxy.toon.model.adapter import register
+from proxy.toon.model.families import decoder_of, family_of, named_of
 from proxy.toon.model.step import Decoder
 from proxy.toon.model.weights import UnsupportedModel, Weights
 
-_FAMILIES: Final[Mapping[str, Callable[[Any, Weights], Decoder]]] = {
-    "llama": LlamaDecoder,
-    "gpt2": Gpt2Decoder,
-    "mpt": MptDecoder,
-}
 _DTYPES: Final = {
     "float64": torch.float64,
     "float32": torch.float32,
@@ -37,29 +29,27 @@ def load_model(folder: Path, *, device: str = "auto", dtype: str = "float32") ->
     """`device`: `auto` (a GPU where there is one) or as torch names them; `dtype`: `auto` or a precision."""
     where = choose_device(device)
     precision = choose_dtype(dtype, where)
+    register()
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         family_of(config)
-        model = AutoModelForCausalLM.from_pretrained(folder, config=config, dtype=precision, local_files_only=True)
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder, config=config, dtype=precision, local_files_only=True, output_loading_info=True
+        )
     except (OSError, ValueError) as error:
         raise UnsupportedModel(f"{folder} does not load: {error}") from error
+    _check(folder, report)
     named = named_of(model)
     del model
     return decoder_of(config, Weights(named, where, join=True))
 
 
-def decoder_of(config: Any, weights: Weights) -> Decoder:
-    return family_of(config)(config, weights)
-
-
-def family_of(config: Any) -> Callable[[Any, Weights], Decoder]:
-    """By the configuration's `model_type`; that of our own classes (`toon_llama`) has the same weights."""
-    kind = str(config.model_type).removeprefix("toon_")
-    if kind not in _FAMILIES:
-        raise UnsupportedModel(f"models of the type `{kind}` are not supported: {', '.join(_FAMILIES)} are")
-    if getattr(config, "quantization_config", None) is not None:
-        raise UnsupportedModel("packed weights are not taken: save the model unpacked")
-    return _FAMILIES[kind]
+def _check(folder: Path, report: dict[str, Any]) -> None:
+    """transformers makes weights up where some are missing, and leaves out those that it does not know."""
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if names := sorted(str(name) for name in report[kind]):
+            what = kind.removesuffix("_keys")
+            raise UnsupportedModel(f"{folder}: {len(names)} weights are {what}, among them {', '.join(names[:3])}")
 
 
 def choose_device(asked: str) -> torch.device:
@@ -83,8 +73,3 @@ def choose_dtype(asked: str, device: torch.device) -> torch.dtype:
     if asked not in _DTYPES:
         raise UnsupportedModel(f"the precision `{asked}` is not supported: auto, {', '.join(_DTYPES)} are")
     return _DTYPES[asked]
-
-
-def named_of(module: torch.nn.Module) -> dict[str, Tensor]:
-    """A model's weights by their names, tied ones by each of theirs."""
-    return dict(module.named_parameters(remove_duplicate=False))

@@ -64,7 +64,7 @@ def plan(request: ToonRequest, card: Card, text_of: TextOf) -> Plan | BadRequest
     all_ids = request.tids.ids
     ids = all_ids if len(kept.indices) == len(all_ids) else [all_ids[at] for at in kept.indices]
     try:
-        sight = Sight(_view(request, card, kept, ids, text_of))
+        sight = Sight(view_of(request, card, kept.indices, text_of))
     except BadPattern as pattern:
         return BadRequest("invalid_value", f"The pattern is not taken: {pattern}.", _PATTERN)
     return _placed(request, card, kept, ids, sight, truncated=len(visible.indices) - len(kept.indices))
@@ -113,15 +113,16 @@ def _system_ranges(request: ToonRequest) -> Iterator[tuple[int, int]]:
             yield edge
 
 
-def _view(request: ToonRequest, card: Card, kept: _Kept, ids: list[int], text_of: TextOf) -> View:
-    mask, count = request.mask, len(ids)
+def view_of(request: ToonRequest, card: Card, indices: Sequence[int], text_of: TextOf) -> View:
+    """What the mask says of those of the request's ids. Raises `BadPattern`."""
+    mask, count = request.mask, len(indices)
     definition = mask.custom_def
     back: int | None = None
     cited: tuple[int, ...] = ()
     if definition is not UNSET and definition.window is not UNSET:
         back = definition.window
     if definition is not UNSET and definition.citation_pattern is not UNSET:
-        cited = citations(definition.citation_pattern, text_of(ids))
+        cited = citations(definition.citation_pattern, text_of([request.tids.ids[at] for at in indices]))
     around = None
     if mask.scope == "dynamic":
         around = card.window if request.x_window is UNSET else request.x_window
@@ -131,17 +132,17 @@ def _view(request: ToonRequest, card: Card, kept: _Kept, ids: list[int], text_of
         looks_ahead=mask.type == "bidirectional",
         back=back,
         around=around,
-        parts=() if mask.scope == "full" else _parts(request, kept),
+        parts=() if mask.scope == "full" else _parts(request, indices),
         by_part=mask.scope == "partial",
         cited=cited,
     )
 
 
-def _parts(request: ToonRequest, kept: _Kept) -> tuple[Part, ...]:
+def _parts(request: ToonRequest, indices: Sequence[int]) -> tuple[Part, ...]:
     """The segments, shrunk by what left."""
     segments = _segments(request)
     edges = accumulate((segment.length for segment in segments), initial=0)
-    stops = pairwise(bisect_left(kept.indices, edge) for edge in edges)
+    stops = pairwise(bisect_left(indices, edge) for edge in edges)
     return tuple(
         Part(stop - start, segment.meta.source == "system_prompt")
         for segment, (start, stop) in zip(segments, stops, strict=True)

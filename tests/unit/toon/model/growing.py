@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MptConfig, MptForCausalLM
 
-from proxy.toon.model.loading import decoder_of, named_of
+from proxy.toon.model.families import decoder_of, named_of
 from proxy.toon.model.step import Decoder, Step
 from proxy.toon.model.weights import Weights
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from proxy.toon.model.loading import choose_device, choose_dtype, decoder_of, load_model, named_of
+from proxy.toon.model.families import decoder_of, named_of
+from proxy.toon.model.loading import choose_device, choose_dtype, load_model
 from proxy.toon.model.step import Shape
 from proxy.toon.model.weights import UnsupportedModel, Weights
 from tests.unit.toon.model.growing import VOCAB, apart, decoder, gpt2, llama, logits, mpt
@@ -130,3 +131,15 @@ def test_a_folder_that_holds_no_model_is_refused(tmp_path: Path) -> None:
     llama().config.save_pretrained(tmp_path)
     with pytest.raises(UnsupportedModel, match="does not load"):
         load_model(tmp_path)
+
+
+def test_a_checkpoint_with_a_weight_missing_or_too_many_is_refused(tmp_path: Path) -> None:
+    """transformers would make up what is missing, and answer nonsense."""
+    model = llama(torch.float32)
+    for name, reason in (("model.norm.weight", "missing"), (None, "unexpected")):
+        kept = {key: weight for key, weight in model.state_dict().items() if key != name}
+        if name is None:
+            kept["model.layers.0.self_attn.q_norm.weight"] = torch.ones(8)
+        model.save_pretrained(tmp_path, state_dict=kept)
+        with pytest.raises(UnsupportedModel, match=f"1 weights are {reason}"):
+            load_model(tmp_path)
