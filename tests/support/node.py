@@ -6,6 +6,7 @@ The packages are installed as the lock file has them, once, where nobody did it 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,11 +40,13 @@ class Case:
 
 
 def install() -> None:
-    """`npm ci`, if a package is missing. Blocks: call it where no loop waits."""
+    """`npm ci`, if a package is missing, by one process at a time. Blocks: call it where no loop waits."""
     named = json.loads((CLIENTS / "package.json").read_text())["dependencies"]
-    if not all((CLIENTS / "node_modules" / name / "package.json").is_file() for name in named):
-        command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
-        subprocess.run(command, cwd=CLIENTS, check=True, timeout=50)
+    with (CLIENTS / "package-lock.json").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not all((CLIENTS / "node_modules" / name / "package.json").is_file() for name in named):
+            command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
+            subprocess.run(command, cwd=CLIENTS, check=True, timeout=50)
 
 
 async def run_script(name: str, base_url: str, cases: Sequence[Mapping[str, object]]) -> dict[str, Seen]:

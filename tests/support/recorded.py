@@ -27,7 +27,7 @@ from tests.support.proxy import ROOT, Proxy, running_proxy
 
 HOST: Final = "127.0.0.1"
 #: Silence that ends a recording which hangs; long beside what a busy machine needs for an answer, short for a test.
-IDLE_S: Final = 1.0
+IDLE_S: Final = 3.0
 #: What ids that we make hold in the recordings' `expect`.
 MADE: Final = "5eed"
 #: How many are asked at once.

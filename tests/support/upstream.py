@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from proxy.stores.playback import Connection, Hit
 from proxy.stores.recordings import End, Read, Recording
@@ -23,6 +24,8 @@ from proxy.stores.simulator import Simulator
 SSE = (("content-type", "text/event-stream; charset=utf-8"),)
 JSON = (("content-type", "application/json"),)
 HOST = "127.0.0.1"
+#: Below what any kernel gives of itself.
+_NEVER_GIVEN: Final = (20_000, 30_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +184,13 @@ class UnreachableUpstream:
 
 
 def find_refusing_port() -> int:
-    """A port at which nobody listens: a connect is refused at once."""
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        port: int = taken.getsockname()[1]
-    return port
+    """A port at which nobody listens: a connect is refused at once. It is none of those that the kernel gives to who
+    asks for any, so no other test, in this process or beside it, is given it meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(*_NEVER_GIVEN)
+        with socket.socket() as taken:
+            try:
+                taken.bind((HOST, port))
+            except OSError:
+                continue
+        return port
