@@ -2,11 +2,13 @@
 
 `clause("W2")` marks name the contract's clauses; `needs("postgresql")` marks (see `tests/support/needs.py`) skip what
 the machine lacks. Warnings are errors and no test takes longer than a minute: both stand in pyproject.toml.
+Several processes may test at once (`make test`): whatever a test makes outside `tmp_path` has a name of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -48,6 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(name): skipped if the machine lacks it; tests/support/needs.py")
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError("--update-golden is refused in CI: goldens are reviewed where they are made")
+
+
+def pytest_collection_finish() -> None:
+    """What is collected, tens of thousands of tests, stays to the end: the collector of garbage need not look through
+    it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
