@@ -5,6 +5,9 @@ VENV ?= .venv
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+# With PYTEST_ARGS one process tests what they name. Without, a process for each core, up to four, tests a file at a time;
+# the tests that kill, flood and starve the program come behind them, with the machine for themselves.
+PYTEST = $(VENV)/bin/python -m pytest
 export VENV
 
 .PHONY: run run-toon test check bench install install-toon install-dev clean
@@ -16,7 +19,14 @@ run-toon: install-toon
 	@$(VENV)/bin/python scripts/run-toon
 
 test: install-dev
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+ifdef PYTEST_ARGS
+	$(PYTEST) $(PYTEST_ARGS)
+else
+	@failed=0; \
+	$(PYTEST) --numprocesses logical --maxprocesses 4 --dist loadfile --ignore tests/anomaly || failed=1; \
+	$(PYTEST) tests/anomaly || failed=1; \
+	exit $$failed
+endif
 
 check: install-dev
 	scripts/check
