@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.utils.logging import disable_progress_bar
 
 from proxy.toon.model.adapter import register
 from proxy.toon.model.families import decoder_of, family_of, named_of
@@ -30,6 +31,7 @@ def load_model(folder: Path, *, device: str = "auto", dtype: str = "float32") ->
     where = choose_device(device)
     precision = choose_dtype(dtype, where)
     register()
+    disable_progress_bar()  # it would draw into the log
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         family_of(config)

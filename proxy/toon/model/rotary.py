@@ -40,6 +40,8 @@ def _llama3(plain: Tensor, parameters: Mapping[str, object]) -> Tensor:
         _number(parameters, name)
         for name in ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
     )
+    if high <= low:
+        raise UnsupportedModel(f"the rotary positions' `high_freq_factor` {high} is not above `low_freq_factor` {low}")
     turns = trained * plain / (2 * math.pi)  # of each wave, in the context of the training
     kept = ((turns - low) / (high - low)).clamp(0, 1)
     return plain * (kept + (1 - kept) / factor)
@@ -47,7 +49,7 @@ def _llama3(plain: Tensor, parameters: Mapping[str, object]) -> Tensor:
 
 def _number(parameters: Mapping[str, object], name: str) -> float:
     value = parameters.get(name)
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or value <= 0:
         raise UnsupportedModel(f"the rotary positions' `{name}` is {value!r}")
     return float(value)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 
 import pytest
 
+from proxy.toon.model import citations as module
 from proxy.toon.model.citations import BadPattern, citations
 
 
@@ -46,3 +48,17 @@ def test_a_pattern_that_takes_all_time_is_given_up() -> None:
     with pytest.raises(BadPattern, match="longer than"):
         citations(r"(?:a|aa)+$", ["a" * 4000, "b"])
     assert time.perf_counter() - started < 10  # by itself it would be the age of the universe
+
+
+def test_a_pattern_whose_check_is_late_is_not_taken_now_and_may_be_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_COMPILE_S", 0.0001)
+        with pytest.raises(BadPattern, match="longer than"):
+            citations("b+", ["b"])
+    assert citations("b+", ["b"]) == (0,)
+
+
+def test_a_pattern_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert citations("c+", ["c"]) == (0,)
+    monkeypatch.setattr(subprocess, "run", None)
+    assert citations("c+", ["b", "c"]) == (1,)

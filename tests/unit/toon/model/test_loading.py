@@ -16,6 +16,15 @@ from proxy.toon.model.step import Shape
 from proxy.toon.model.weights import UnsupportedModel, Weights
 from tests.unit.toon.model.growing import VOCAB, apart, decoder, gpt2, llama, logits, mpt
 
+ROPE: dict[str, object] = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+
 
 @pytest.mark.parametrize(
     ("model", "shape"),
@@ -82,6 +91,10 @@ def test_a_precision_that_is_not_supported_is_refused() -> None:
         (llama, {"hidden_act": "gelu"}, "gelu"),
         (llama, {"sliding_window": 8}, "sliding window"),
         (llama, {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}, "dynamic"),
+        (llama, {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 0.0}}, "factor"),
+        (llama, {"rope_parameters": ROPE | {"high_freq_factor": 1.0}}, "high_freq_factor"),
+        (llama, {"rope_parameters": ROPE | {"partial_rotary_factor": 0.5}}, "part of each head"),
+        (llama, {"quantization_config": {"quant_method": "none"}}, "packed"),
         (gpt2, {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
         (gpt2, {"activation_function": "tanh"}, "tanh"),
         (mpt, {"logit_scale": 0.5}, "logit_scale"),

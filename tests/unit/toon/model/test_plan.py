@@ -153,6 +153,18 @@ def test_citations_are_found_in_the_text_of_the_ids() -> None:
     assert seen(planned([3, 4, 28, 5], mask=citation)) == [[0, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2, 3]]
 
 
+def test_a_sliding_window_is_of_so_many_ids_up_to_itself_and_generated_ids_see_all() -> None:
+    made = planned([3, 4, 5, 6], mask={"type": "custom", "custom_def": {"name": "sliding_window", "window": 2}})
+    assert seen(made) == [[0], [0, 1], [1, 2], [2, 3]]
+    assert made.sight.rows(5, 6, 7).tolist() == [[True] * 6 + [False]]
+
+
+def test_everybody_sees_everybody_in_a_bidirectional_prompt() -> None:
+    made = planned([3, 4, 5], mask={"type": "bidirectional"})
+    assert seen(made) == [[0, 1, 2]] * 3
+    assert made.sight.rows(3, 5, 5).tolist() == [[True] * 4 + [False], [True] * 5]
+
+
 @pytest.mark.parametrize("pattern", ["(", "(?:a|aa)+$"])
 def test_a_pattern_that_cannot_be_used_is_the_callers_mistake(pattern: str) -> None:
     mask = {"type": "custom", "custom_def": {"name": "legal_citation", "citation_pattern": pattern}}

@@ -43,20 +43,22 @@ def _llama3(theta: float, factor: float, low: float, high: float, trained: int) 
     return np.array(scaled)
 
 
+_LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
 ROPES: dict[str, tuple[dict[str, Any], Array]] = {
-    "default": ({"rope_type": "default", "rope_theta": 10000.0}, PLAIN),
-    "linear": ({"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}, PLAIN / 4),
-    "llama3": (
-        {
-            "rope_type": "llama3",
-            "rope_theta": 500.0,
-            "factor": 8.0,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 64,
-        },
-        _llama3(500.0, 8.0, 1.0, 4.0, 64),
+    "default": ({"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}, PLAIN),
+    "linear": ({"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}}, PLAIN / 4),
+    "linear, as it was written": (
+        {"rope_theta": 10000.0, "rope_scaling": {"type": "linear", "factor": 4.0}},
+        PLAIN / 4,
     ),
+    "llama3": ({"rope_parameters": _LLAMA3}, _llama3(500.0, 8.0, 1.0, 4.0, 64)),
 }
 
 
@@ -69,8 +71,8 @@ def test_rotary_positions_are_those_that_were_given(positions: list[int]) -> Non
 
 @pytest.mark.parametrize("kind", ROPES)
 def test_each_kind_of_rotary_positions_is_what_its_paper_says(kind: str) -> None:
-    parameters, by_position = ROPES[kind]
-    model = llama(rope_parameters=parameters)
+    fields, by_position = ROPES[kind]
+    model = llama(**fields)
     positions = PLACES["with a stride"]
     by_hand = llama_logits(model, IDS, positions, CAUSAL, by_position)
     of_ours = logits(decoder(model), positions=positions)
