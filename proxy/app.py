@@ -48,6 +48,7 @@ from proxy.stores.metrics import Metrics
 from proxy.stores.price_files import default_prices_dir, load_prices
 from proxy.stores.rules import FolderWatcher, default_rules_dir, load_rules
 from proxy.toon.catalogue import TokenModels
+from proxy.toon.intake import Intake
 from proxy.upstream.attempts import Attempts, Shaping, Target, Upstream
 from proxy.upstream.clock import Clock
 from proxy.upstream.pump import PromptCount, Services
@@ -142,6 +143,7 @@ class Worker:
             counting.prompt,
             lambda: self._prices,
         )
+        intake = Intake(self._tokens, tasks)
         handlers = Routes(
             attempts,
             keys(settings),
@@ -150,7 +152,7 @@ class Worker:
             lambda: self._stopping,
             lambda: self._rendered(metrics, ledger),
             partial(self._usage, asyncio.Semaphore(_USAGE_AT_ONCE)),
-            self._tokens.alias_of,
+            intake.read,
         )
         # Without handler_cancellation a handler that waits for its upstream is not told that the client left (W8).
         runner = Runner(
@@ -177,6 +179,7 @@ class Worker:
         for watch in watching:
             watch.cancel()
         await runner.cleanup()
+        await intake.close()
         await tasks.join(_LAST_WORDS_S)
         watchers.flush()
         await session.close()

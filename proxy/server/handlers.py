@@ -5,7 +5,6 @@ Everything that can go wrong before an attempt is answered with the error body o
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,8 +18,8 @@ from proxy.canon.verdict import ErrorClass, Verdict
 from proxy.dialects.base import BadRequest, ClientDialect, ClientRequest
 from proxy.dialects.incoming import ADDRESS_HEADERS
 from proxy.dialects.registry import CLIENT_DIALECTS
-from proxy.dialects.toon.format import MAX_BYTES, MEDIA_TYPE, ToonRequest, too_large
-from proxy.dialects.toon.incoming import ToonIncoming, parse_toon_request
+from proxy.dialects.toon.format import MAX_BYTES, MEDIA_TYPE, too_large
+from proxy.dialects.toon.incoming import ToonIncoming
 from proxy.errors import LedgerUnavailable
 from proxy.semantics import verdicts
 from proxy.server.answers import json_answer, refusal
@@ -36,8 +35,6 @@ log = structlog.get_logger()
 _CHAT, _MESSAGES, _TOON = (CLIENT_DIALECTS[name] for name in ("chat", "messages", "toon"))
 _ANTHROPIC = "anthropic-version"
 _PIECE_BYTES = 64 * 1024
-# Some 2,500 ids: what is longer takes more than 0.2 ms.
-_INLINE_BYTES = 16 * 1024
 _SERVER = {"server": "sluice"}  # nobody needs to know what we are built on (contract Q2)
 
 _JSON_TYPE = re.compile(r"[\w.-]+/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.ASCII | re.IGNORECASE)
@@ -46,9 +43,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Routes:
-    """`usage_of` reads a tenant's usage; `token_alias` says which model serves a request of token ids, or what is wrong
-    with it there. `ready` says whether new requests may come, and why not; `render_metrics` is
-    the text of `/metrics` and its type."""
+    """`usage_of` reads a tenant's usage; `read_ids` a request of token ids, with the model that serves it, or what is
+    wrong with it. `ready` says whether new requests may come, and why not; `render_metrics` is the text of `/metrics`
+    and its type."""
 
     def __init__(
         self,
@@ -59,11 +56,11 @@ class Routes:
         stopping: Callable[[], bool],
         render_metrics: Callable[[], tuple[bytes, str]],
         usage_of: Callable[[Asked], Awaitable[UsageAnswer]],
-        token_alias: Callable[[ToonRequest], str | BadRequest],
+        read_ids: Callable[[bytes], Awaitable[ToonIncoming | BadRequest]],
     ) -> None:
         self._attempts, self._keys, self._max_request_bytes = attempts, keys, max_request_bytes
         self._ready, self._stopping, self._render_metrics = ready, stopping, render_metrics
-        self._usage_of, self._token_alias = usage_of, token_alias
+        self._usage_of, self._read_ids = usage_of, read_ids
         self._started = int(time.time())
 
     def application(self) -> web.Application:
@@ -125,25 +122,14 @@ class Routes:
         return client.response
 
     async def _read_toon(self, request: web.Request, headers: Mapping[str, str]) -> ToonIncoming | BadRequest:
-        """A request of token ids with the alias that serves it. A large body is taken apart in a thread."""
+        """A request of token ids, with the alias that serves it."""
         if not is_toon(headers):
             return BadRequest("unsupported_media_type", f"The content type must be {MEDIA_TYPE}.", "content-type", 415)
         if request.content_length is not None and request.content_length > MAX_BYTES:
             return too_large()
-        body = await request.read()
-        parsed = (
-            parse_toon_request(body)
-            if len(body) <= _INLINE_BYTES
-            else await asyncio.to_thread(parse_toon_request, body)
-        )
-        if isinstance(parsed, BadRequest):
-            return parsed
-        if not may_answer(headers.get("accept", ""), stream=parsed.stream):
+        parsed = await self._read_ids(await request.read())
+        if isinstance(parsed, ToonIncoming) and not may_answer(headers.get("accept", ""), stream=parsed.stream):
             return not_acceptable(stream=parsed.stream)
-        alias = self._token_alias(parsed.request)
-        if isinstance(alias, BadRequest):
-            return alias
-        parsed.model = alias
         return parsed
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:

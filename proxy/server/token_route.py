@@ -9,8 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from msgspec import UNSET
-
 from proxy.dialects.base import BadRequest
 from proxy.dialects.toon.format import MEDIA_TYPE
 from proxy.dialects.toon.incoming import ToonIncoming
@@ -52,7 +50,7 @@ def not_acceptable(*, stream: bool) -> BadRequest:
 
 def adopt_trace(caller: Caller, incoming: ToonIncoming) -> Caller:
     """The request's own trace id is that of the attempt too, where it can stand in a header and no other came."""
-    trace_id = incoming.request.meta.trace_id
-    if trace_id is UNSET or caller.traceparent is not None or not is_safe_id(trace_id):
+    trace_id = incoming.asked.trace_id
+    if trace_id is None or caller.traceparent is not None or not is_safe_id(trace_id):
         return caller
     return replace(caller, trace_id=trace_id)

@@ -186,8 +186,8 @@ class Attempts:
     def _counting(self, request: ClientRequest) -> tuple[PromptCount, Services]:
         """Our count of the prompt, and what counts the answer: ids are counted as they are."""
         if isinstance(request, ToonIncoming):
-            asked = len(request.request.tids.ids)
-            return lambda: asked, replace(self._services, counter=IdCounter(request.request.tids.v))
+            asked = request.asked
+            return lambda: asked.count, replace(self._services, counter=IdCounter(asked.version))
         return self._count_prompt(_countable(request), request.size), self._services
 
     async def count_prompt(self, request: ClientRequest) -> int:

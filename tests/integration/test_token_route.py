@@ -263,6 +263,7 @@ async def test_the_end_of_vllms_own_model_is_no_part_of_the_answer(
         (toon(scope="dynamic"), "/mask/scope"),
         (toon(offset=3), "/pos/offset"),
         (toon(stride=2), "/pos/stride"),
+        (toon(x_special_tokens="strip"), "/x_special_tokens"),
     ],
 )
 async def test_what_vllm_cannot_be_told_is_refused(

@@ -1,43 +1,38 @@
 """A TOON request as the rest of the proxy sees it: a `ClientRequest` whose body goes on as it came (contract Q1).
 
-In: a body's bytes. Out: a `ToonIncoming`, or the caller's mistake. Ids are no conversation, so there is no canonical
-form: an upstream that takes no ids cannot be asked this.
+In: a body's bytes and their outline. Out: a `ToonIncoming`. Ids are no conversation, so there is no canonical form: an
+upstream that takes no ids cannot be asked this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET
-
 from proxy.canon.request import Request
 from proxy.dialects.base import BadRequest
-from proxy.dialects.toon.format import ToonRequest, parse_toon
+from proxy.dialects.toon.format import parse_toon
+from proxy.dialects.toon.outline import Outline, outline
 
 CLIENT = "toon"
 
 
 class ToonIncoming:
-    """`request` is what was asked, `data` the body's bytes, `model` the alias ("" where the request names none)."""
+    """`asked` is what was asked, `data` the body's bytes, `model` the alias that serves it ("" while none is known)."""
 
-    __slots__ = ("_body", "data", "model", "request")
+    __slots__ = ("_body", "asked", "data", "model")
 
     client = CLIENT
     #: Usage always stands in the answer; its text is no JSON of ours to mend.
     usage = True
     json = False
 
-    def __init__(self, request: ToonRequest, data: bytes) -> None:
-        self.request, self.data = request, data
-        self.model = "" if request.model is UNSET else request.model
-        self._body = {
-            "toon": request,
-            "max_tokens": request.max_tokens,
-        }
+    def __init__(self, asked: Outline, data: bytes, model: str = "") -> None:
+        self.asked, self.data, self.model = asked, data, model
+        self._body = {"toon": asked, "max_tokens": asked.max_tokens}
 
     @property
     def body(self) -> Mapping[str, object]:
-        """What of the request others look at: the whole of it, under `toon`, and the longest answer."""
+        """What of the request others look at: its outline, under `toon`, and the longest answer."""
         return self._body
 
     @property
@@ -46,7 +41,7 @@ class ToonIncoming:
 
     @property
     def stream(self) -> bool:
-        return self.request.stream
+        return self.asked.stream
 
     @property
     def canonical(self) -> Request | BadRequest:
@@ -58,5 +53,6 @@ class ToonIncoming:
 
 
 def parse_toon_request(data: bytes) -> ToonIncoming | BadRequest:
+    """For a body of any length: `proxy.toon.intake` keeps long ones off the event loop."""
     parsed = parse_toon(data)
-    return parsed if isinstance(parsed, BadRequest) else ToonIncoming(parsed, data)
+    return parsed if isinstance(parsed, BadRequest) else ToonIncoming(outline(parsed), data)

@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET, to_builtins
-
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Parsed
 from proxy.canon.usage import Usage
 from proxy.dialects.base import BadRequest
 from proxy.dialects.openai_usage import read_usage
 from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, is_empty
 from proxy.dialects.reading import JsonReader
-from proxy.dialects.toon.format import ToonRequest
 from proxy.dialects.toon.incoming import ToonIncoming
+from proxy.dialects.toon.outline import Outline
 from proxy.dialects.toon.read import ids_delta
 
 _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
@@ -28,46 +26,43 @@ _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "
 
 def ask_vllm(incoming: ToonIncoming, model: str) -> bytes | BadRequest:
     """The body for vLLM's completions."""
-    request = incoming.request
-    if (refused := _beyond(request)) is not None:
+    asked = incoming.asked
+    if (refused := _beyond(asked)) is not None:
         return refused
     body: dict[str, object] = {
         "model": model,
-        "prompt": request.tids.ids,
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        "top_p": request.top_p,
+        "max_tokens": asked.max_tokens,
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
         "return_token_ids": True,
         # Ids are complete as they are: a beginning-of-text id in front would shift every position.
         "add_special_tokens": False,
         "skip_special_tokens": False,
     }
-    if request.seed is not UNSET:
-        body["seed"] = request.seed
-    if request.stop_ids:
-        body["stop_token_ids"] = request.stop_ids
-    if request.logprobs is not UNSET:
+    if asked.seed is not None:
+        body["seed"] = asked.seed
+    if asked.stop_ids:
+        body["stop_token_ids"] = asked.stop_ids
+    if asked.logprobs is not None:
         # With names of ids for tokens, or two tokens of one text could not be told apart.
-        body |= {"logprobs": request.logprobs, "return_tokens_as_token_ids": True}
-    if request.response_format is not UNSET:
-        body["response_format"] = to_builtins(request.response_format)
-    if request.stream:
+        body |= {"logprobs": asked.logprobs, "return_tokens_as_token_ids": True}
+    if asked.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return encode_json(body)
+    format = b"" if asked.response_format is None else b',"response_format":' + asked.response_format
+    return encode_json(body)[:-1] + b',"prompt":' + asked.ids + format + b"}"
 
 
-def _beyond(request: ToonRequest) -> BadRequest | None:
+def _beyond(asked: Outline) -> BadRequest | None:
     """What vLLM would not do."""
-    mask, pos = request.mask, request.pos
-    if mask.type != "causal":
-        return _refused("unsupported_mask", f"the mask type `{mask.type}`; send `causal`", "/mask/type")
-    if mask.scope != "full":
-        return _refused("unsupported_mask", f"the scope `{mask.scope}`; send `full`", "/mask/scope")
-    if mask.fallback == "pad" and request.x_special_tokens == "strip":
-        return _refused("unsupported_mask", "the fallback `pad`; send `none`", "/mask/fallback")
-    if pos.base != "none" and (pos.offset or pos.stride != 1):
+    if asked.mask_type != "causal":
+        return _refused("unsupported_mask", f"the mask type `{asked.mask_type}`; send `causal`", "/mask/type")
+    if asked.scope != "full":
+        return _refused("unsupported_mask", f"the scope `{asked.scope}`; send `full`", "/mask/scope")
+    if asked.strips:
+        return _refused("unsupported_parameter", "to strip special tokens; leave them out", "/x_special_tokens")
+    if asked.base != "none" and (asked.offset or asked.stride != 1):
         wanted = "positions other than 0, 1, 2…; send offset 0 and stride 1, or base `none` to number the answer alone"
-        return _refused("unsupported_positions", wanted, "/pos/offset" if pos.offset else "/pos/stride")
+        return _refused("unsupported_positions", wanted, "/pos/offset" if asked.offset else "/pos/stride")
     return None
 
 

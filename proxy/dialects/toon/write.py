@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET, to_builtins
-
 from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import ContentOf
 from proxy.dialects.identity import Identity
 from proxy.dialects.parts import object_of_body
 from proxy.dialects.payload import as_count, as_mapping, encode_json
-from proxy.dialects.toon.format import ToonRequest
+from proxy.dialects.toon.outline import NOTHING, OWN, Outline
 from proxy.wire.encode import DONE, event
 
 #: The mask of what is generated.
 _CAUSAL = {"type": "causal", "scope": "full", "fallback": "none"}
-#: Names of the answer that nobody's unknown field may take.
-_OWN = frozenset(("x_prompt_ids", "x_truncated"))
 
 
 class ToonWriter(Identity):
@@ -33,11 +29,11 @@ class ToonWriter(Identity):
 
     def __init__(self, fallback_id: str, created: int, model: str, asked: Mapping[str, object]) -> None:
         super().__init__(fallback_id, created, model)
-        request = asked["toon"]
-        assert isinstance(request, ToonRequest), "made by `ToonIncoming`"
-        self._request = request
-        self._trace_id = fallback_id if request.meta.trace_id is UNSET else request.meta.trace_id
-        self._prompt_ids = len(request.tids.ids)
+        outline = asked["toon"]
+        assert isinstance(outline, Outline), "made by `ToonIncoming`"
+        self._asked = outline
+        self._trace_id = outline.trace_id or fallback_id
+        self._prompt_ids = outline.count
         self._said = 0
         self._told = False
 
@@ -66,14 +62,16 @@ class ToonWriter(Identity):
             return b""
         body = self._answer(ids, self._said)
         self._said += len(ids)
-        if self._request.logprobs is not UNSET:
+        if self._asked.logprobs is not None:
             body["logprobs"] = _list(delta.get("token_logprobs"))
+        passed = NOTHING
         if not self._told:
             self._told = True
-            body |= self._passed(chunk.extra if chunk is not None else {})
+            passed = self._asked.passed
+            body |= self._placed(chunk.extra if chunk is not None else {})
         if finish is not None:
             body |= {"finish_reason": finish, "stop_id": (choice_extra or {}).get("stop_id")}
-        return event(encode_json(body))
+        return event(_with(body, passed))
 
     def seal(self, usage: Usage, native: Mapping[str, object] | None, count: Count, *, wanted: bool) -> bytes:
         told = {**self._answer([], self._said), "usage": _usage(usage, count)}
@@ -97,16 +95,16 @@ class ToonWriter(Identity):
         choice = choices[0] if choices else {}
         message = as_mapping(choice.get("message"))
         ids = _list(message.get("token_ids"))
-        shown = self._request.logprobs is not UNSET
+        shown = self._asked.logprobs is not None
         told = {
             **self._answer(ids, 0),
             "finish_reason": choice.get("finish_reason"),
             "stop_id": choice.get("stop_id"),
             "logprobs": _list(message.get("token_logprobs")) if shown else None,
-            **self._passed(extra),
+            **self._placed(extra),
             "usage": _usage(usage, count),
         }
-        return encode_json(told)
+        return _with(told, self._asked.passed)
 
     def patch(
         self,
@@ -122,26 +120,27 @@ class ToonWriter(Identity):
 
     def _answer(self, ids: list[object], before: int) -> dict[str, object]:
         """TOON with these ids, `before` of the answer having been said."""
-        request = self._request
-        offset = request.pos.offset + request.pos.stride * (self._prompt_ids + before)
+        asked = self._asked
+        offset = asked.offset + asked.stride * (self._prompt_ids + before)
         return {
             "id": self.id,
             "created": self.created,
             "model": self.model,
-            "tids": {"v": request.tids.v, "ids": ids},
+            "tids": {"v": asked.version, "ids": ids},
             "mask": _CAUSAL,
-            "pos": {"base": request.pos.base, "offset": offset, "stride": request.pos.stride},
+            "pos": {"base": asked.base, "offset": offset, "stride": asked.stride},
             "meta": {"source": "model_output", "trace_id": self._trace_id},
         }
 
-    def _passed(self, extra: Mapping[str, object]) -> dict[str, object]:
-        """What the request's own `x_…` fields said, and how many prompt ids have a place."""
-        request = self._request
-        told = {name: value for name, value in request.passed.items() if name not in _OWN}
-        if request.x_segments is not UNSET:
-            told.setdefault("x_segments", to_builtins(request.x_segments))
-        told |= {name: extra[name] for name in _OWN if name in extra}
-        return {**told, "x_prompt_ids": self._prompt_ids}
+    def _placed(self, extra: Mapping[str, object]) -> dict[str, object]:
+        """How many prompt ids have a place, and how many had to leave."""
+        return {**{name: extra[name] for name in OWN if name in extra}, "x_prompt_ids": self._prompt_ids}
+
+
+def _with(body: Mapping[str, object], passed: bytes) -> bytes:
+    """One JSON object of both; none of their names is the same."""
+    told = encode_json(body)
+    return told if passed == NOTHING else told[:-1] + b"," + passed[1:]
 
 
 def _list(value: object) -> list[object]:

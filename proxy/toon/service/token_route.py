@@ -18,6 +18,7 @@ from proxy.canon.chunk import Chunk
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import BadRequest
 from proxy.dialects.toon.format import MEDIA_TYPE, ToonRequest, parse_toon
+from proxy.dialects.toon.outline import outline
 from proxy.dialects.toon.write import ToonWriter
 from proxy.toon.engine.engine import JobTooLarge, Overloaded
 from proxy.toon.engine.job import IdLogprob, Job, Ticket
@@ -84,7 +85,7 @@ class _Written:
 
     def __init__(self, asked: ToonRequest, model: ServedModel, job: Job, trace_id: str) -> None:
         self.trace_id = trace_id
-        self._writer = ToonWriter(f"toon-{trace_id}", int(time.time()), model.entry.name, {"toon": asked})
+        self._writer = ToonWriter(f"toon-{trace_id}", int(time.time()), model.entry.name, {"toon": outline(asked)})
         plan = job.plan
         placed = (plan.first_offset - asked.pos.offset) // asked.pos.stride
         extra: dict[str, object] = {"x_prompt_ids": placed}

@@ -17,6 +17,7 @@ import proxy.dialects.toon
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import BadRequest
 from proxy.dialects.toon.format import ToonRequest, parse_toon
+from proxy.dialects.toon.outline import outline
 from proxy.dialects.toon.write import ToonWriter
 from tests.support.strategies import odd
 from tests.support.toon_bodies import BAD_BODIES, BAD_FIELDS, FULLEST, GOOD_BODIES, LEAST, changed
@@ -180,7 +181,7 @@ def test_what_is_an_instance_is_taken(body: dict[str, Any]) -> None:
 
 def written(asked: ToonRequest) -> list[tuple[str, object]]:
     """What the proxy's writer makes for a request: the events of a stream, and a plain answer."""
-    writer = ToonWriter("toon-1", 1_790_000_000, "small", {"toon": asked})
+    writer = ToonWriter("toon-1", 1_790_000_000, "small", {"toon": outline(asked)})
     shown = [{"id": 5, "logprob": -0.5, "top": [[5, -0.5]]}]
     first = writer.event(None, 0, {"token_ids": [5], "token_logprobs": shown})
     finish = writer.event(None, 0, {}, finish="stop", choice_extra={"stop_id": 2})
@@ -191,7 +192,9 @@ def written(asked: ToonRequest) -> list[tuple[str, object]]:
         "finish_reason": "stop",
         "stop_id": None,
     }
-    body = ToonWriter("toon-1", 1_790_000_000, "small", {"toon": asked}).body([choice], usage, None, Count(1, 1), {})
+    body = ToonWriter("toon-1", 1_790_000_000, "small", {"toon": outline(asked)}).body(
+        [choice], usage, None, Count(1, 1), {}
+    )
     lines = (first + finish + seal).decode().split("\n\n")
     told = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
     assert len(told) == 3
