@@ -114,7 +114,8 @@ class ToonClient:
 
 
 class ToonStream(AsyncIterator[ToonChunk]):
-    """One streamed answer. `misplaced` are the events that were dropped."""
+    """One streamed answer. `misplaced` are the events that were dropped. Whoever may leave before the end uses it with
+    `async with`, or calls `aclose`: an iterator that is only left hangs up when it is collected."""
 
     def __init__(
         self, client: ToonClient, body: bytes, request: ToonRequest, tell: Callable[[Misplaced], object] | None

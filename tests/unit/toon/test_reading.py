@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -162,3 +164,11 @@ def test_a_refusal_is_the_contracts_error_or_somebodys_page() -> None:
     page = read_refusal(502, {"x-trace-id": TRACE}, b"<html>" + b"x" * 1000)
     assert (page.status, page.code, page.retryable, page.trace_id) == (502, "unexpected_answer", True, TRACE)
     assert len(page.message) < 300
+
+
+def test_the_client_needs_no_extra() -> None:
+    """What is imported with it is in the base install."""
+    names = ("torch", "transformers", "tokenizers", "numpy", "jinja2", "llguidance", "gguf")
+    program = f"import sys, proxy.toon.client; print([name for name in {names} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
