@@ -21,7 +21,7 @@ from proxy.toon.engine.sampling import Asked, choose
 from proxy.toon.engine.scheduler import Limits
 from proxy.toon.model.masks import Sight
 from proxy.toon.model.plan import Plan
-from proxy.toon.model.step import KeyValues, Shape, Step
+from proxy.toon.model.step import Decoder, KeyValues, Shape, Step
 
 VOCAB = 97
 
@@ -157,7 +157,7 @@ class _Kept:
         return k, v
 
 
-def slowly(decoder: ToyDecoder, job: Job) -> list[int]:
+def slowly(decoder: Decoder, job: Job) -> list[int]:
     """The answer's ids, all run again for each."""
     ids, plan, prompt = list(job.plan.ids), job.plan, len(job.plan.ids)
     while len(ids) - prompt < job.max_tokens:
@@ -177,7 +177,7 @@ def slowly(decoder: ToyDecoder, job: Job) -> list[int]:
     return ids[prompt:]
 
 
-def opinion(decoder: ToyDecoder, ids: list[int]) -> Tensor:
+def opinion(decoder: Decoder, ids: list[int]) -> Tensor:
     """Log probabilities of what follows these ids, which stand at 0, 1, 2 ..."""
     step = Step(torch.tensor([ids]), torch.arange(len(ids))[None], wanted=torch.tensor([len(ids) - 1]))
     return decoder.run(step, _Kept())[0].log_softmax(-1)
@@ -206,7 +206,7 @@ class Heard:
 class Bench:
     """A `Core` that is stepped by hand."""
 
-    def __init__(self, decoder: ToyDecoder, limits: Limits | None = None, *, is_caching: bool = False) -> None:
+    def __init__(self, decoder: Decoder, limits: Limits | None = None, *, is_caching: bool = False) -> None:
         self.heard = Heard()
         self.limits = limits or Limits(blocks=4096)
         self.core = Core(decoder, self.heard.deliver, self.limits, is_caching=is_caching)
