@@ -7,6 +7,7 @@ process of its own, which may have neither; and matching gives up after `MATCH_S
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -26,19 +27,25 @@ _REMEMBERED: Final = 256
 _COMPILE_S: Final = 5.0
 #: What a pattern calls again within itself grows by itself while it matches.
 _RECURSION: Final = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)")
-#: 256 MiB of memory and one second of computing. What a pattern only warns of is an error too.
+#: It may take a tenth of a second and 16 MiB, since it is compiled here too once it has passed; the hard limits are for
+#: what would never come to an end. What a pattern only warns of is an error too.
 _COMPILE: Final = """
-import sys, resource
-resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
-resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+import sys, time
+from resource import RLIMIT_AS, RLIMIT_CPU, RUSAGE_SELF, getrusage, setrlimit
 import regex
+setrlimit(RLIMIT_AS, (1 << 27, 1 << 27))
+setrlimit(RLIMIT_CPU, (1, 1))
+pattern = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
+started, held = time.process_time(), getrusage(RUSAGE_SELF).ru_maxrss
 try:
-    regex.compile(sys.stdin.buffer.read().decode("utf-8", "surrogatepass"))
+    regex.compile(pattern, cache_pattern=False)
 except MemoryError:
     sys.exit(4)
 except (regex.error, Warning, ValueError, RecursionError, OverflowError) as error:
     sys.stdout.buffer.write((str(error) or type(error).__name__).encode("utf-8", "backslashreplace"))
     sys.exit(3)
+if time.process_time() - started > 0.1 or getrusage(RUSAGE_SELF).ru_maxrss - held > 16 * 1024:
+    sys.exit(4)
 """
 
 
@@ -78,7 +85,7 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
         raise BadPattern(f"compiling it takes longer than {late.timeout} s") from late
     if refusal is not None:
         raise BadPattern(refusal)
-    return regex.compile(pattern)
+    return regex.compile(pattern, cache_pattern=False)  # kept by nobody: it may be large
 
 
 @lru_cache(_REMEMBERED)
@@ -91,6 +98,7 @@ def _refusal(pattern: str) -> str | None:
         input=pattern.encode("utf-8", "surrogatepass"),
         capture_output=True,
         timeout=_COMPILE_S,
+        env={**os.environ, "LC_ALL": "C"},  # a mapped locale would count as its memory
         check=False,
     )
     if done.returncode == 3:

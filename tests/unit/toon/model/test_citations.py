@@ -37,7 +37,17 @@ def test_what_is_no_pattern_or_calls_itself_is_not_taken(pattern: str) -> None:
         citations(pattern, ["a"])
 
 
-@pytest.mark.parametrize("pattern", ["(?:(?:(?:ab){1000}){1000}){1000}", "(?:" * 60 + "a" + "+)" * 60])
+@pytest.mark.parametrize(
+    "pattern", [r"(?i)\[?\d{4}\]? (?:\p{Lu}\.? ?){1,12}\d{1,5}(?:, \d+)*", "\\p{L}" * 50, "(?:ab){1000}"]
+)
+def test_a_pattern_of_any_use_is_compiled(pattern: str) -> None:
+    assert citations(pattern, ["nothing"]) == ()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?:(?:(?:ab){1000}){1000}){1000}", "(?:(?:ab){1000}){1000}", "(?:" * 60 + "a" + "+)" * 60, "(?<=a{1000000})b"],
+)
 def test_a_pattern_that_would_fill_the_memory_is_not_compiled_here(pattern: str) -> None:
     with pytest.raises(BadPattern, match="memory"):
         citations(pattern, ["ab"])

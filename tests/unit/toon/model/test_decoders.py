@@ -7,6 +7,7 @@ double precision, and 1e-4 in one of single. Against arithmetic written down by 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,6 +138,17 @@ def test_a_prompt_in_chunks_gives_what_it_gives_whole(make: Callable[..., Any], 
     whole = logits(of, mask=rows(view))
     stops = [stop for stop in (5, 6, 9, 10, 11) if stop >= unbroken]
     assert apart(whole, _in_chunks(of, view, [*stops, COUNT], needs_mask=True)) < 1e-9
+
+
+@families
+@views
+def test_generated_ids_one_at_a_time_give_what_all_give_at_once(make: Callable[..., Any], view: View) -> None:
+    """Nothing that was kept of the prompt depends on what is generated: the last five ids are."""
+    of = decoder(make())
+    parts = (*PARTS[:2], Part(1, False)) if view.parts else ()
+    shorter = replace(view, count=7, parts=parts, cited=tuple(at for at in view.cited if at < 7))
+    whole = logits(of, mask=rows(shorter))
+    assert apart(whole, _in_chunks(of, shorter, list(range(7, COUNT + 1)), needs_mask=True)) < 1e-9
 
 
 @families
