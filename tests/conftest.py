@@ -21,6 +21,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.needs import require
 
+# Before torch is loaded, here or in a process that a test starts: several processes test at once.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 _INTEGRATION: Final = Path(__file__).parent / "integration"
 
 #: Where the event loop may block for a moment, and why. (function, file, functions in it)

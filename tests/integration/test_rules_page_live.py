@@ -25,6 +25,7 @@ def shell_blocks() -> str:
 
 
 @pytest.mark.clause("R1", "R3", "C3")
+@pytest.mark.timeout(180)  # a dozen commands, each of which loads the tokenizer
 def test_the_page_teaches_a_vendor_from_three_lines(tmp_path: Path) -> None:
     """Probe, write, watch, learn: every command exits 0, the operator's comment stays, and nothing has moved."""
     port = find_refusing_port()
