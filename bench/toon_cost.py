@@ -104,7 +104,9 @@ class Ways:
 
 
 def tensor(values: Sequence[int]) -> torch.Tensor:
-    """Of a list, by the quickest way there is: `torch.tensor` takes seven times as long."""
+    """By the quickest way there is: of a list, `torch.tensor` takes seven times as long."""
+    if isinstance(values, range):
+        return torch.arange(values.start, values.stop, values.step).unsqueeze(0)
     return torch.frombuffer(array("q", values), dtype=torch.int64).unsqueeze(0)
 
 
