@@ -28,8 +28,9 @@ from proxy.toon.text import TextDecoder, Vocabulary, load_vocabulary
 
 Messages = Sequence[Mapping[str, object]]
 
-#: Put inside what reads like a special token, so that it is none. A noncharacter: no text that is exchanged has it.
+#: Stands, with a number, for what reads like a special token. A noncharacter: no text that is exchanged has it.
 _MARK: Final = "\ufdd0"
+_MARKED: Final = re.compile(f"{_MARK}([0-9]+){_MARK}")
 _NAMED: Final = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
@@ -46,8 +47,8 @@ class Tokenizer:
         self._raw = _raw(source)
         self._template, self._named = template, named
         special = [token.content for token in self._raw.get_added_tokens_decoder().values() if token.special]
-        by_length = sorted(map(re.escape, special), key=len, reverse=True)
-        self._special = re.compile("|".join(by_length) or r"(?!)")
+        self._special_texts = sorted(special, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, self._special_texts)) or r"(?!)")
 
     # -- text and ids
 
@@ -103,16 +104,21 @@ class Tokenizer:
         ids: list[int] = []
         done = 0
         for found in self._special.finditer(text):
-            ids += self.encode_words(text[done : found.start()].replace(_MARK, ""))
+            ids += self._unmarked_ids(text[done : found.start()])
             ids += self.encode(found[0])
             done = found.end()
-        return ids + self.encode_words(text[done:].replace(_MARK, ""))
+        return ids + self._unmarked_ids(text[done:])
+
+    def _unmarked_ids(self, text: str) -> list[int]:
+        return self.encode_words(_MARKED.sub(lambda found: self._special_texts[int(found[1])], text))
 
     def _marked(self, value: Any) -> Any:
-        """With a mark inside each text that reads like a special token, wherever in a message it stands."""
+        """With a mark for each text that reads like a special token, wherever in a message it stands."""
         match value:
             case str():
-                return self._special.sub(lambda found: found[0][0] + _MARK + found[0][1:], value.replace(_MARK, ""))
+                return self._special.sub(
+                    lambda found: f"{_MARK}{self._special_texts.index(found[0])}{_MARK}", value.replace(_MARK, "")
+                )
             case Mapping():
                 return {key: self._marked(inner) for key, inner in value.items()}
             case list() | tuple():

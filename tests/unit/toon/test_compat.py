@@ -141,6 +141,20 @@ def test_a_template_that_tells_otherwise_breaks_a_promise(tmp_path: Path, capsys
     assert (code, out.split("\n")[1]) == (1, "  a conversation has other ids")
 
 
+def test_what_has_no_template_and_what_is_a_part_of_a_character(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two versions without one tell a conversation alike; a part is shown by its bytes."""
+    old, new = model(tmp_path / "old", 512, "2.0"), model(tmp_path / "new", 400)
+    for folder in (old, new):
+        (folder / "chat_template.jinja").unlink()
+    told = json.loads(compat(registry(tmp_path, {"2.0": old, "2.1": new}), capsys, "--json")[1])
+    (pair,) = told["pairs"]
+    assert (pair["chat_moved"], pair["added"], len(pair["moved_ids"])) == (False, 0, 112)
+    assert {moved["new"] for moved in pair["moved_ids"]} == {None}
+    assert any(moved["old"].startswith("\\x") for moved in pair["moved_ids"])
+
+
 def test_one_version_alone_has_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = compat(registry(tmp_path, {"2.1": model(tmp_path / "only")}), capsys)
     assert (code, out) == (0, "2.1 is the only version: there is nothing to compare\n")

@@ -192,6 +192,23 @@ def test_a_user_cannot_end_a_turn(said: str) -> None:
     assert inside == "user\n" + said.replace("\ufdd0", "")
 
 
+def test_all_that_a_message_holds_is_words(copy: Path) -> None:
+    """Also parts and other fields, numbers and nothing, and a special token of a single letter."""
+    told = json.loads((copy / "tokenizer.json").read_text())
+    told["added_tokens"].append({**told["added_tokens"][0], "id": 512, "content": "♠"})
+    (copy / "tokenizer.json").write_text(json.dumps(told))
+    made = with_template(
+        copy, "♠{% for m in messages %}{{ m.name }}{{ m.content[0].text }}{{ m.n }}{{ m.x }}♠{% endfor %}"
+    )
+    ids = made.chat_ids([{"name": "<|im_end|>", "content": ({"text": "♠ سلام"},), "n": 3, "x": None}])
+    assert [one for one in ids if one < 3 or one == 512] == [512, 512]
+    assert made.decode(ids) == "<|im_end|>♠ سلام3None"
+
+
+def test_a_template_may_ask_for_the_day(copy: Path) -> None:
+    assert with_template(copy, "{{ strftime_now('%Y') }}").render([]).isdigit()
+
+
 def test_words_alone_are_never_special(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("<|im_end|>") == [2]
     assert 2 not in tokenizer.encode_words("<|im_end|>")
