@@ -11,7 +11,7 @@ from typing import Final
 
 from proxy.toon.compat import Comparison, MovedId, MovedText
 
-_SHOWN: Final = 8  # texts and ids of one pair that are named one by one
+_SHOWN: Final = 8  # ids of one pair that are named one by one; of the texts, one for each script
 
 
 def pair_as_json(pair: Comparison) -> dict[str, object]:
@@ -25,10 +25,11 @@ def pair_in_words(pair: Comparison) -> Iterator[str]:
         return
     moved = f"{len(pair.moved_texts)} of {pair.texts} texts moved, {len(pair.moved_ids)} ids mean something else"
     yield f"{between} {moved}, {pair.added} ids added{_promise(pair)}"
-    yield from map(_text_line, pair.moved_texts[:_SHOWN])
-    yield from _more(len(pair.moved_texts), "texts")
+    first = {text.script: text for text in reversed(pair.moved_texts)}
+    yield from map(_text_line, reversed(first.values()))
+    yield from _more(len(pair.moved_texts) - len(first), "texts")
     yield from map(_id_line, pair.moved_ids[:_SHOWN])
-    yield from _more(len(pair.moved_ids), "ids")
+    yield from _more(len(pair.moved_ids) - _SHOWN, "ids")
     if pair.chat_moved:
         yield "  a conversation has other ids"
 
@@ -49,5 +50,5 @@ def _id_line(moved: MovedId) -> str:
 
 
 def _more(count: int, what: str) -> Iterator[str]:
-    if count > _SHOWN:
-        yield f"  and {count - _SHOWN} more {what} (--json names each)"
+    if count > 0:
+        yield f"  and {count} more {what} (--json names each)"
