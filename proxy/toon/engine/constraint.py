@@ -34,7 +34,8 @@ class ConstraintBroken(Exception):
 
 class Grammar:
     """What a model's tokenizer is for constraints; made once per model (a second for 49,000 ids), used by any thread.
-    `tokenizer` is the text of its `tokenizer.json`, `vocab` the model's, which may have more ids than that."""
+    `tokenizer` is the text of its `tokenizer.json`, `vocab` the model's, which may have more ids than that.
+    `ValueError` for a tokenizer of a kind that llguidance does not know."""
 
     def __init__(self, tokenizer: str, vocab: int, eos: Collection[int]) -> None:
         self._tokenizer = LLTokenizer(tokenizer, n_vocab=vocab, eos_token=sorted(eos) or None)
@@ -45,6 +46,8 @@ class Grammar:
             raise UnenforceableSchema("The schema must be a JSON object.")
         try:
             grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_OPTIONS)
+        except RecursionError as error:
+            raise UnenforceableSchema("The schema is nested too deeply.") from error
         except ValueError as error:
             raise UnenforceableSchema(str(error)) from error
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0)

@@ -52,17 +52,23 @@ class Core:
 
     @torch.inference_mode()
     def step(self) -> None:
-        """What fails where no row is to blame fails all that run, and the memory begins anew."""
+        """What fails where no row is to blame fails all that run, and the memory begins anew; if it is the memory that
+        is short, the newest row alone."""
         self.tally.steps += 1
         try:
             self._leave_cancelled()
             self._admit()
+            self._grow()
             self._fill()
             self._flush()
             self._decode()
         except Exception as error:
             log.exception("engine step failed")
-            self._fail_running(_failure(error))
+            failure = _failure(error)
+            if failure.code == "out_of_memory" and self._seating.rows:
+                self._relieve(failure)
+            else:
+                self._fail_running(failure)
         self._flush()
 
     def end(self, failure: Failure) -> None:
@@ -139,10 +145,11 @@ class Core:
             chunk.row.done = chunk.stop
         whole = [at for at, chunk in enumerate(company) if chunk.stop == chunk.row.total]
         for at in whole:
-            self.memory.keep(rows[at])
             self._seating.promote(rows[at])
         if whole:
             self._write([rows[at] for at in whole], logits[whole])
+        for row in [rows[at] for at in whole if rows[at].slot >= 0]:  # numbers, then; others may begin alike at once
+            self.memory.keep(row)
 
     def _decode(self) -> None:
         self._grow()

@@ -113,6 +113,7 @@ class Engine:
     def state(self) -> EngineState:
         core, tally = self._core, self._core.tally
         return EngineState(
+            is_alive=self._thread.is_alive() and self._started.is_set(),
             running=len(core.memory.seating.rows),
             waiting=len(core.waiting) + len(self._inbox),
             blocks=self._limits.blocks,

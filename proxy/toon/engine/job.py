@@ -72,8 +72,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """A look at an engine: what it holds now, and what it has done since it started (names that end in `total`)."""
+    """A look at an engine: what it holds now, and what it has done since it started (names that end in `total`).
+    `is_alive`: its thread runs, so that it can serve."""
 
+    is_alive: bool
     running: int
     waiting: int
     blocks: int
@@ -90,4 +92,4 @@ class EngineState:
     preempted_total: int
 
     def figures(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: float(getattr(self, name)) for name in self.__slots__}

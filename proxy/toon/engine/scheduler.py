@@ -135,10 +135,13 @@ def _bits(length: int) -> int:
 
 
 class Pace:
-    """How many ids of prompts a step may read so that running answers do not stand still for longer than `stall_s`."""
+    """How many ids of prompts a step may read so that running answers do not stand still for longer than `stall_s`.
+    Where none runs a step may last longer, but not so long that whoever comes or leaves in the meantime has to wait."""
 
     #: Less than this costs more calls than it saves time.
     LEAST: Final = 32
+    #: So many times `stall_s`.
+    IDLE: Final = 4
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -151,6 +154,7 @@ class Pace:
             self._per_second = seen if self._per_second is None else 0.7 * self._per_second + 0.3 * seen
 
     def step_ids(self, *, is_writing: bool) -> int:
-        if not is_writing or self._per_second is None:
+        if self._per_second is None:
             return self._limits.step_ids
-        return max(self.LEAST, min(self._limits.step_ids, int(self._per_second * self._limits.stall_s)))
+        seconds = self._limits.stall_s if is_writing else self.IDLE * self._limits.stall_s
+        return max(self.LEAST, min(self._limits.step_ids, int(self._per_second * seconds)))

@@ -62,7 +62,7 @@ class Slots:
         return torch.zeros(size, device=self._device, dtype=self._dtype)
 
     def move(self, source: int, target: int, length: int) -> None:
-        for layer in self.layers:
+        for layer in self.layers if length else ():
             layer[:, target, :, :length] = layer[:, source, :, :length]
 
     def swap(self, one: int, other: int, length: int) -> None:
@@ -71,8 +71,8 @@ class Slots:
             layer[:, [one, other], :, :length] = layer[:, [other, one], :, :length]
 
     def wipe(self, slot: int) -> None:
-        """What a failed forward may have left."""
-        for layer in self.layers:
+        """What a failed forward may have left. A row that memory was too short for has no slot yet."""
+        for layer in self.layers if slot < self.slots else ():
             layer[:, slot] = 0
 
     def copied(self, slot: int, start: int, stop: int) -> Tensor:

@@ -111,6 +111,13 @@ def test_an_answer_goes_on_obeying_after_a_preemption(tokenizer: Tokenizer, gram
     assert [len(json.loads(tokenizer.decode(ids))) for ids in said] == [60] * 3
 
 
+def nested(depth: int) -> object:
+    schema: dict[str, object] = {"type": "null"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
@@ -123,6 +130,8 @@ def test_an_answer_goes_on_obeying_after_a_preemption(tokenizer: Tokenizer, gram
         ({"type": "string", "minLength": 5, "maxLength": 2}, "minLength"),
         ([1, 2], "must be a JSON object"),
         (True, "must be a JSON object"),
+        (nested(200), "recursion"),
+        (nested(20_000), "nested too deeply"),
     ],
 )
 def test_what_cannot_be_enforced_is_refused_in_words(schema: object, reason: str, grammar: Grammar) -> None:

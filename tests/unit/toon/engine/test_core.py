@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -274,6 +275,36 @@ def test_out_of_memory_fails_the_newest_row_and_the_others_go_on(error: Exceptio
     end = bench.heard.ends[tickets[2]]
     assert isinstance(end, Failure) and end.code == "out_of_memory"
     assert [bench.heard.ids[ticket] for ticket in tickets[:2]] == [slowly(decoder, job) for job in jobs[:2]]
+
+
+def test_out_of_memory_on_growing_fails_the_newest_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a new row needed a slot or all needed longer ones; nobody else notices."""
+    decoder = ToyDecoder()
+    bench = Bench(decoder, is_caching=True)
+    runs = bench.ask(toy_job(prompt(20), 80))
+    bench.step(3)
+    real = bench.core.memory.slots.resize
+    for more in (toy_job(prompt(70), 10), toy_job(prompt(5), 100)):
+        with monkeypatch.context() as patched:
+            patched.setattr(bench.core.memory.slots, "resize", refusing(real))
+            newest = bench.ask(more)
+            while newest not in bench.heard.ends:
+                bench.step()
+        end = bench.heard.ends[newest]
+        assert isinstance(end, Failure) and end.code == "out_of_memory"
+    bench.finish()
+    assert bench.heard.ids[runs] == slowly(decoder, toy_job(prompt(20), 80))
+
+
+def refusing(real: Callable[[int, int, Sequence[int]], None]) -> Callable[[int, int, Sequence[int]], None]:
+    """Room for one row of 128 ids and no more."""
+
+    def resize(rows: int, longest: int, used: Sequence[int]) -> None:
+        if rows > 1 or longest > 128:
+            raise MemoryError("no more")
+        real(rows, longest, used)
+
+    return resize
 
 
 def test_what_fails_outside_a_forward_fails_all_that_run(monkeypatch: pytest.MonkeyPatch) -> None:

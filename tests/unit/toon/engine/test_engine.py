@@ -71,6 +71,7 @@ def test_a_hundred_jobs_at_once_with_cancellations_at_random() -> None:
         assert {at: heard.ids[tickets[at]] for at in want} == want
         cancelled = sum(ticket.is_cancelled for ticket in tickets.values())
     state = engine.state()
+    assert not state.is_alive
     assert state.running == state.waiting == 0 and 0 < cancelled < 60
     assert state.finished_total + state.cancelled_total + state.failed_total == 100
     assert heard.calls < sum(len(pieces) for pieces in heard.pieces.values()), "pieces of one step come together"
@@ -80,7 +81,7 @@ def test_a_warm_engine_has_run_before_anybody_asked() -> None:
     """And shows nothing of it."""
     decoder = ToyDecoder()
     with running(decoder) as (engine, _):
-        assert decoder.calls
+        assert decoder.calls and engine.state().is_alive
         assert engine.state().completion_ids_total == 0 and engine.state().free_blocks == 4096
 
 

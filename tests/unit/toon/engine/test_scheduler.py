@@ -137,12 +137,12 @@ def test_chunks_of_one_kind_and_like_lengths_go_together() -> None:
 
 
 def test_a_step_reads_as_much_as_running_answers_can_wait_for() -> None:
-    """By the speed that was seen; all it may where nobody waits, and never next to nothing."""
+    """By the speed that was seen; four times as much where nobody waits, and never next to nothing."""
     pace = Pace(Limits(blocks=1, step_ids=1024, stall_s=0.25))
     assert pace.step_ids(is_writing=True) == 1024
     pace.took(400, 1.0)
     assert pace.step_ids(is_writing=True) == 100
-    assert pace.step_ids(is_writing=False) == 1024
+    assert pace.step_ids(is_writing=False) == 400
     pace.took(1, 10.0)
     assert pace.step_ids(is_writing=True) == 100
     for _ in range(50):
