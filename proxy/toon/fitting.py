@@ -51,11 +51,10 @@ def _stop_ids(request: ToonRequest, card: Card) -> Iterator[BadRequest]:
 
 def _mask(request: ToonRequest, card: Card) -> Iterator[BadRequest]:
     mask, ids = request.mask, request.tids.ids
-    if mask.type == "padding" or (mask.fallback == "pad" and request.x_special_tokens == "strip"):
-        where = "/mask/type" if mask.type == "padding" else "/mask/fallback"
+    if mask.type == "padding":
         if card.pad is None:
-            yield BadRequest("invalid_value", "This model's tokenizer has no padding.", where)
-        elif mask.type == "padding" and ids.count(card.pad) == len(ids):
+            yield BadRequest("invalid_value", "This model's tokenizer has no padding.", "/mask/type")
+        elif ids.count(card.pad) == len(ids):
             yield BadRequest("invalid_value", "All ids are padding: there is nothing to see.", "/tids/ids")
     if mask.custom_def is not UNSET:
         yield from _custom(request)

@@ -34,7 +34,7 @@ class Plan:
     to leave."""
 
     ids: list[int]
-    positions: list[int]
+    positions: Sequence[int]
     sight: Sight
     next_position: int
     stride: int
@@ -171,7 +171,7 @@ def _placed(request: ToonRequest, card: Card, kept: _Kept, ids: list[int], sight
     )
 
 
-def _positions(places: Sequence[int], offset: int, stride: int) -> list[int]:
+def _positions(places: Sequence[int], offset: int, stride: int) -> Sequence[int]:
     if isinstance(places, range):
-        return list(range(offset, offset + stride * len(places), stride))
+        return range(offset, offset + stride * len(places), stride)
     return [offset + stride * place for place in places]
