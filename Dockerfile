@@ -9,11 +9,12 @@ COPY prices prices
 COPY recordings recordings
 RUN /opt/sluice/bin/pip install --no-cache-dir --no-deps .
 
-# With the extra `toon`. From another index, such as PyPI's own or .../whl/cu130, comes a torch for GPUs, gigabytes larger.
+# With the extra `toon`. TORCH_INDEX: the index of a torch for CPUs, or for one kind of GPU; else it is the usual one.
 FROM build AS build-toon
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+ARG TORCH_INDEX=
 COPY requirements-toon.lock ./
-RUN /opt/sluice/bin/pip install --no-cache-dir --index-url "$TORCH_INDEX" --no-deps "$(grep '^torch==' requirements-toon.lock)" \
+RUN torch=$(grep '^torch==' requirements-toon.lock) \
+  && /opt/sluice/bin/pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --no-deps "$torch" \
   && /opt/sluice/bin/pip install --no-cache-dir -r requirements-toon.lock
 
 FROM python:3.11-slim AS runtime
