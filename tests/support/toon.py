@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from tests.support.client import fetch
 
 #: Importing torch takes seconds, on a busy machine many.
@@ -44,13 +46,15 @@ def toon(
 REQUEST: Final = toon()
 
 
-def made_models(folder: Path, *, model: str = "tiny", dtype: str = "float32") -> Path:
-    """The registry of one tiny model, under this name; its weights are random."""
+def made_models(folder: Path, *, model: str = "tiny", dtype: str = "float32", **engine: object) -> Path:
+    """The registry of one tiny model, under this name; its weights are random. `engine` are settings of its engine."""
     from proxy.toon.tiny import make_tiny  # which needs the extra, as most tests do not
 
     registry = make_tiny(folder / "tiny", dtype=dtype) / "toon.yaml"
-    told = registry.read_text().replace("tiny:", f'"{model}":', 1)
-    registry.write_text(told.replace("waiting: 32", "waiting: 256"))  # a hundred at once are no overload
+    told = yaml.safe_load(registry.read_text())
+    told["models"] = {model: told["models"]["tiny"]}
+    told["engine"] |= engine
+    registry.write_text(yaml.safe_dump(told))
     return registry
 
 
