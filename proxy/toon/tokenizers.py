@@ -73,8 +73,8 @@ class Tokenizer:
         return pieces[id] if 0 <= id < len(pieces) else b""
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        """The text that each makes whole; joined, the text of all. Of a character of several ids it is the last that has
-        it, so that what is looked for in the text is found in every script."""
+        """The text that each makes whole; joined, the text of all. Of a character of several ids it is the last that
+        has it, so that what is looked for in the text is found in every script."""
         decoder = self.decoder(keep_special=True)
         found = [decoder.feed((id,)) for id in ids]
         return [*found[:-1], found[-1] + decoder.finish()] if found else []
