@@ -44,6 +44,7 @@ class Configured:
         return {"toon": {"registry": str(self._registry)}, "vendor": vendor}
 
 
+@pytest.mark.clause("T1", "W4", "W5", "L2")
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Configured:
     return Configured(made_models(tmp_path_factory.mktemp("models"), model=MODEL))
@@ -82,6 +83,7 @@ async def test_a_stream_has_every_id_at_its_true_place(tmp_path: Path, config: C
     assert row["vendor_usage"] == {"prompt_ids": 3, "completion_ids": 3, "cached_ids": 2}
 
 
+@pytest.mark.clause("T1", "T4")
 async def test_a_plain_answer_says_the_same(tmp_path: Path, config: Configured) -> None:
     """One body of TOON, with what the request passes through."""
     whole = engine_event(
@@ -109,6 +111,7 @@ async def test_a_plain_answer_says_the_same(tmp_path: Path, config: Configured) 
     assert (row["counted"], row["delivered_output"], row["streamed"]) == ({"input": 3, "output": 3}, 3, False)
 
 
+@pytest.mark.clause("W5", "W6")
 async def test_a_cut_answer_ends_with_an_error_event(tmp_path: Path, config: Configured) -> None:
     """As in every grammar: no `[DONE]`, and the row tells what came."""
     play = play_events(*ENGINE_STREAM[:2], done=False)
@@ -126,6 +129,7 @@ async def test_a_cut_answer_ends_with_an_error_event(tmp_path: Path, config: Con
     assert (row["ending"], row["counted"]["output"], row["delivered_output"]) == ("stream_cut", 3, 3)
 
 
+@pytest.mark.clause("T2", "E")
 @pytest.mark.parametrize(
     ("headers", "body", "status", "code", "param"),
     [
@@ -180,6 +184,7 @@ async def test_without_models_the_route_says_how_to_enable_it(tmp_path: Path) ->
     assert "sluice-proxy[toon]" in error["message"]
 
 
+@pytest.mark.clause("W8")
 async def test_a_client_that_leaves_takes_its_request_along(tmp_path: Path, config: Configured) -> None:
     """The engine's connection closes, and the row has what was received."""
     play = Play([(0.0, b"data: %b\n\n" % ENGINE_STREAM[0].encode())], end="hang")
@@ -200,6 +205,7 @@ async def test_a_client_that_leaves_takes_its_request_along(tmp_path: Path, conf
 # ---- vLLM ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.clause("T1", "T4", "L2")
 async def test_vllm_serves_the_same_route(tmp_path: Path, config: Configured) -> None:
     """Ids go as the prompt, ids come back at their places; the id that stopped it is no part of the answer."""
     asked = toon(ids=[5, 6, 7], base="none", offset=10, stream=True, seed=7, stop_ids=[11], max_tokens=20, logprobs=1)
@@ -256,6 +262,7 @@ async def test_the_end_of_vllms_own_model_is_no_part_of_the_answer(
     assert row["counted"] == {"input": 3, "output": 2}
 
 
+@pytest.mark.clause("T4")
 @pytest.mark.parametrize(
     ("asked", "param"),
     [
@@ -277,6 +284,7 @@ async def test_what_vllm_cannot_be_told_is_refused(
     assert (reply.status, json.loads(reply.body)["error"]["param"], vllm.asked) == (400, param, [])
 
 
+@pytest.mark.clause("T4")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_vllm_that_gives_no_ids_is_an_error(tmp_path: Path, config: Configured, stream: bool) -> None:
     """Its text alone would be an answer without its positions."""

@@ -43,6 +43,7 @@ def process_of(reading: Intake) -> asyncio.subprocess.Process:
     return process
 
 
+@pytest.mark.clause("T2")
 @pytest.mark.parametrize(
     "body",
     [

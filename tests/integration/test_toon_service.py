@@ -62,6 +62,7 @@ def greedy(ids: list[int], **more: Any) -> dict[str, object]:
     return toon(ids, temperature=0, **{"max_tokens": 12, **more})
 
 
+@pytest.mark.clause("T1", "L2")
 async def test_a_hundred_streams_have_every_id_in_its_place(tmp_path: Path, service: ToonService) -> None:
     """Of all lengths, offsets and strides at once, a fifth of them left half-way, some preempted for others: what each
     one says is what it says when it is asked alone, and nothing stands out of place."""
@@ -103,6 +104,7 @@ async def test_a_hundred_streams_have_every_id_in_its_place(tmp_path: Path, serv
     assert all(row["counted"]["output"] == row["vendor_usage"]["completion_ids"] for row in finished)
 
 
+@pytest.mark.clause("T1")
 async def test_a_stream_says_what_the_plain_answer_says(tmp_path: Path, service: ToonService) -> None:
     """With the same seed, sampled; and another seed says something else."""
     asked = toon(list(range(10, 30)), max_tokens=16, temperature=1.5, top_p=0.9, seed=11, logprobs=2)
@@ -137,6 +139,7 @@ async def test_both_ways_to_the_same_model_say_the_same(
     assert json.loads(chat.body)["usage"]["prompt_tokens"] == len(ids)
 
 
+@pytest.mark.clause("W8")
 async def test_leaving_frees_the_row(tmp_path: Path, service: ToonService) -> None:
     """The engine stops working for who has left, long before the answer's end."""
     before = await service.figures()

@@ -124,6 +124,7 @@ def test_the_hash_is_what_sha256sum_says(place: Path) -> None:
 # -- the three that must agree ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.clause("T3")
 def test_files_that_changed_are_told_from_what_was_registered(place: Path) -> None:
     """One more token in `tokenizer.json`, and its hash is another."""
     file = write(place, ONE)
@@ -136,6 +137,7 @@ def test_files_that_changed_are_told_from_what_was_registered(place: Path) -> No
     assert "sluice toon adopt one" in problem.reason
 
 
+@pytest.mark.clause("T3")
 def test_config_json_may_be_the_one_that_differs(place: Path) -> None:
     change(place / "one" / "config.json", lambda config: config.update(tokenizer_version="3.0"))
     problem = fault(write(place, ONE))

@@ -21,6 +21,7 @@ def named(case: tuple[Any, ...]) -> str:
     return f"{case[0]} {str(case[1])[:24]}"
 
 
+@pytest.mark.clause("T2")
 @pytest.mark.parametrize("case", BAD_FIELDS, ids=named)
 def test_a_wrong_field_is_refused_where_it_is(case: tuple[str, object, str, str]) -> None:
     """One thing wrong in a body that is right: its code, its pointer, and a message that names the place."""
@@ -31,6 +32,7 @@ def test_a_wrong_field_is_refused_where_it_is(case: tuple[str, object, str, str]
     assert is_for_people(refused.message)
 
 
+@pytest.mark.clause("T2")
 @pytest.mark.parametrize("case", BAD_BODIES, ids=lambda case: case[0])
 def test_a_wrong_body_is_refused(case: tuple[str, bytes, int, str, str]) -> None:
     """Whatever it is, by a value and in time."""
