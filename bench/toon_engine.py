@@ -29,7 +29,7 @@ from transformers import ContinuousBatchingConfig, GenerationConfig, LlamaConfig
 
 from proxy.toon.engine.core import Told
 from proxy.toon.engine.engine import Engine, limits_for
-from proxy.toon.engine.job import Failure, Job, Ticket
+from proxy.toon.engine.job import Failure, Job, Piece, Ticket
 from proxy.toon.model.loading import choose_device, choose_dtype, decoder_of, load_model, named_of
 from proxy.toon.model.masks import Sight, View
 from proxy.toon.model.plan import Plan
@@ -135,6 +135,7 @@ class Heard:
     first: dict[Ticket, float] = field(default_factory=dict)
     ids: dict[Ticket, list[int]] = field(default_factory=dict)
     ended: set[Ticket] = field(default_factory=set)
+    counts: list[tuple[float, int]] = field(default_factory=list)
 
     def deliver(self, told: Told) -> None:
         now = time.perf_counter()
@@ -146,6 +147,7 @@ class Heard:
                 self.ids.setdefault(ticket, []).extend(item.ids)
                 if item.finish is not None:
                     self.ended.add(ticket)
+            self.counts.append((now, sum(len(item.ids) for _, item in told if isinstance(item, Piece))))
             self.changed.notify_all()
 
     def wait(self, tickets: Sequence[Ticket]) -> float:
@@ -207,11 +209,14 @@ class Bench:
         engine = self._engine(heard)
         seen: dict[str, list[float]] = {}
         for _ in range(self._args.rounds):
-            single = self._speed(engine, heard, 1)
-            eight = self._speed(engine, heard, 8)
+            single, single_writing = self._speed(engine, heard, 1)
+            eight, eight_writing = self._speed(engine, heard, 8)
             mixed = self._mixed(engine, heard)
             miss, hit = self._known(engine, heard)
             told = {
+                "1 stream writing, ids per second": single_writing,
+                "8 equal streams writing, ids per second": eight_writing,
+                "8 equal streams writing / 1 stream writing": eight_writing / single_writing,
                 "1 stream, ids per second": single,
                 "8 equal streams, ids per second": eight,
                 "8 equal streams / 1 stream": eight / single,
@@ -235,12 +240,16 @@ class Bench:
         self._seed += 1
         return _ids(count, self._vocab, self._seed)
 
-    def _speed(self, engine: Engine, heard: Heard, streams: int) -> float:
-        """Prompts included."""
+    def _speed(self, engine: Engine, heard: Heard, streams: int) -> tuple[float, float]:
+        """Prompts included, and from when every stream has its first id."""
         jobs = [_job(self._fresh(self._args.prompt), self._args.ids) for _ in range(streams)]
         began = time.perf_counter()
         tickets = [engine.submit(job) for job in jobs]
-        return streams * self._args.ids / (heard.wait(tickets) - began)
+        heard.counts.clear()
+        ended = heard.wait(tickets)
+        written = max(heard.first[ticket] for ticket in tickets)
+        later = sum(count for at, count in heard.counts if at > written)
+        return streams * self._args.ids / (ended - began), later / (ended - written)
 
     def _mixed(self, engine: Engine, heard: Heard) -> float:
         """Twelve of mixed lengths; each comes when those before it have had a few ids."""

@@ -41,7 +41,7 @@ class Core:
         self._decoder, self._tell, self._limits = decoder, tell, limits
         self.memory = Memory(Slots(decoder.shape, decoder.device, decoder.dtype), limits, is_caching=is_caching)
         self._seating = self.memory.seating
-        self._pace = Pace(limits)
+        self.pace = Pace(limits)
         self._told: Told = []
         self.waiting: deque[Row] = deque()
         self.tally = Tally()
@@ -126,7 +126,7 @@ class Core:
     # What is run
 
     def _fill(self) -> None:
-        most = self._pace.step_ids(is_writing=self._seating.running > 0)
+        most = self.pace.step_ids(is_writing=self._seating.running > 0)
         for company in companies(chunks(self._seating.filling, most, self._limits)):
             self._read([chunk for chunk in company if chunk.row.slot >= 0])
 
@@ -140,7 +140,7 @@ class Core:
             return
         read = sum(chunk.stop - chunk.start for chunk in company)
         self.tally.prompt_ids += read
-        self._pace.took(read, time.monotonic() - began)
+        self.pace.took(read, time.monotonic() - began)
         for chunk in company:
             chunk.row.done = chunk.stop
         whole = [at for at, chunk in enumerate(company) if chunk.stop == chunk.row.total]

@@ -37,8 +37,11 @@ class JobTooLarge(ValueError):
 
 
 def limits_for(decoder: Decoder, cache_mib: int, rows: int = 16, waiting: int = 256) -> Limits:
-    """A budget in memory as blocks of this model."""
-    return Limits(blocks=cache_mib * 2**20 // block_bytes(decoder.shape, decoder.dtype), rows=rows, waiting=waiting)
+    """A budget in memory as blocks of this model. A GPU reads long parts of prompts as fast as short ones."""
+    blocks = cache_mib * 2**20 // block_bytes(decoder.shape, decoder.dtype)
+    if decoder.device.type == "cpu":
+        return Limits(blocks=blocks, rows=rows, waiting=waiting)
+    return Limits(blocks=blocks, rows=rows, waiting=waiting, chunk=2048, step_ids=8192)
 
 
 class Engine:
@@ -135,7 +138,7 @@ class Engine:
             if self._threads is not None:
                 torch.set_num_threads(self._threads)
             if self._is_warming:
-                warm_up(self._decoder, self._limits)
+                self._core.pace.took(*warm_up(self._decoder, self._limits))
         except Exception as error:
             log.exception("engine did not start")
             self._broken = error

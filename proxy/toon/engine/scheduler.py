@@ -98,8 +98,8 @@ def victims(held: Sequence[Row], limits: Limits) -> list[Row]:
 
 
 def chunks(filling: Sequence[Row], step_ids: int, limits: Limits) -> list[Chunk[Row]]:
-    """What of the prompts to run in this step. Where several wait, half is for the oldest, so that it never starves;
-    the rest for those with the least left, so that a short prompt does not wait for a long one."""
+    """What of the prompts to run in this step. The oldest is read to its end if that can be; else it gets half, so that
+    it never starves, and the rest is for those with the least left: a short prompt does not wait for a long one."""
     if not filling:
         return []
     oldest = min(filling, key=lambda row: row.number)
@@ -107,7 +107,8 @@ def chunks(filling: Sequence[Row], step_ids: int, limits: Limits) -> list[Chunk[
     wanted: list[Chunk[Row]] = []
     left = step_ids
     for row in (oldest, *others):
-        most = left // 2 if row is oldest and others else left
+        shares = row is oldest and others and row.total - row.done > left
+        most = left // 2 if shares else left
         chunk = _chunk(row, min(limits.chunk, max(most, 1 if row is oldest else 0)))
         if chunk.stop > chunk.start and (not wanted or chunk.stop - chunk.start <= left):
             wanted.append(chunk)
@@ -141,7 +142,7 @@ class Pace:
     #: Less than this costs more calls than it saves time.
     LEAST: Final = 32
     #: So many times `stall_s`.
-    IDLE: Final = 4
+    IDLE: Final = 2
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

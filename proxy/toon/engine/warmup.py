@@ -1,9 +1,11 @@
 """The first forwards of a model, before anybody waits for them: threads, buffers and kernels are then made.
 
-In: a decoder. Out: nothing. Never: touches an engine's own memory.
+In: a decoder. Out: how fast it reads a prompt. Never: touches an engine's own memory.
 """
 
 from __future__ import annotations
+
+import time
 
 import torch
 
@@ -13,10 +15,15 @@ from proxy.toon.model.step import Decoder, Step
 
 
 @torch.inference_mode()
-def warm_up(decoder: Decoder, limits: Limits) -> None:
-    """A short prompt and an id behind it, alone and together, with a mask and without."""
+def warm_up(decoder: Decoder, limits: Limits) -> tuple[int, float]:
+    """A short prompt and an id behind it, alone and together, with a mask and without; then a longer one: its ids, and
+    the seconds it took."""
     for rows in sorted({1, min(2, limits.rows), min(8, limits.rows)}):
         _once(decoder, rows, min(16, decoder.shape.context - 2))
+    length = min(128, decoder.shape.context - 2)
+    began = time.monotonic()
+    _once(decoder, 1, length)
+    return length, time.monotonic() - began
 
 
 def _once(decoder: Decoder, rows: int, length: int) -> None:

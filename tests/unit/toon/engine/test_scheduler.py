@@ -86,7 +86,9 @@ def test_a_lone_prompt_gets_the_whole_step_in_chunks() -> None:
 
 
 def test_short_prompts_pass_a_long_one_which_never_starves() -> None:
-    """Half for the oldest, then those with the least left."""
+    """Half for the oldest, then those with the least left; one that can be read to its end is."""
+    alike = [Fake(at, 90) for at in range(3)]
+    assert spans(chunks(alike, 100, Limits(blocks=999))) == [(0, 0, 90), (1, 0, 10)]
     rows = [Fake(0, 2000), Fake(1, 90), Fake(2, 30), Fake(3, 60)]
     assert spans(chunks(rows, 200, Limits(blocks=999))) == [(0, 0, 100), (2, 0, 30), (3, 0, 60), (1, 0, 10)]
 
@@ -96,7 +98,7 @@ def test_a_sight_that_looks_ahead_is_read_in_one_piece() -> None:
     limits = Limits(blocks=999, chunk=64)
     assert spans(chunks([Fake(0, 300, unbroken=300)], 100, limits)) == [(0, 0, 300)]
     assert spans(chunks([Fake(0, 300, unbroken=300), Fake(1, 10)], 100, limits)) == [(0, 0, 300)]
-    assert spans(chunks([Fake(0, 80), Fake(1, 300, unbroken=300)], 100, limits)) == [(0, 0, 50)]
+    assert spans(chunks([Fake(0, 80), Fake(1, 300, unbroken=300)], 100, limits)) == [(0, 0, 64)]
     assert spans(chunks([Fake(0, 400, done=300, unbroken=300)], 50, limits)) == [(0, 300, 350)]
 
 
@@ -137,12 +139,12 @@ def test_chunks_of_one_kind_and_like_lengths_go_together() -> None:
 
 
 def test_a_step_reads_as_much_as_running_answers_can_wait_for() -> None:
-    """By the speed that was seen; four times as much where nobody waits, and never next to nothing."""
+    """By the speed that was seen; twice as much where nobody waits, and never next to nothing."""
     pace = Pace(Limits(blocks=1, step_ids=1024, stall_s=0.25))
     assert pace.step_ids(is_writing=True) == 1024
     pace.took(400, 1.0)
     assert pace.step_ids(is_writing=True) == 100
-    assert pace.step_ids(is_writing=False) == 400
+    assert pace.step_ids(is_writing=False) == 200
     pace.took(1, 10.0)
     assert pace.step_ids(is_writing=True) == 100
     for _ in range(50):
