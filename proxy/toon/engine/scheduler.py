@@ -30,7 +30,7 @@ class Limits:
     waiting: int = 256
     chunk: int = 512
     step_ids: int = 1024
-    stall_s: float = 0.25
+    stall_s: float = 0.5
 
 
 class Span(Protocol):
@@ -140,7 +140,7 @@ class Pace:
     Where none runs a step may last longer, but not so long that whoever comes or leaves in the meantime has to wait."""
 
     #: Less than this costs more calls than it saves time.
-    LEAST: Final = 32
+    LEAST: Final = 64
     #: So many times `stall_s`.
     IDLE: Final = 2
 
