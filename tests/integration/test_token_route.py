@@ -44,12 +44,12 @@ class Configured:
         return {"toon": {"registry": str(self._registry)}, "vendor": vendor}
 
 
-@pytest.mark.clause("T1", "W4", "W5", "L2")
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Configured:
     return Configured(made_models(tmp_path_factory.mktemp("models"), model=MODEL))
 
 
+@pytest.mark.clause("T1", "W4", "W5", "L2")
 async def test_a_stream_has_every_id_at_its_true_place(tmp_path: Path, config: Configured) -> None:
     """Offset + stride x (prompt ids + ids before), whatever the engine said; one finish, usage, `[DONE]`."""
     asked = toon(ids=[5, 6, 7], offset=100, stride=2, stream=True)
