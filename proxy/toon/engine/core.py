@@ -199,7 +199,8 @@ class Core:
 
 
 def _failure(error: Exception) -> Failure:
-    told = f"{type(error).__name__}: {error}"[:300]
+    """What the caller is told; what went wrong is in the log."""
     # CPUs have no exception of their own for it, but these words.
-    is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in told
-    return Failure("out_of_memory" if is_memory else "engine_failed", told)
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+        return Failure("out_of_memory", "The engine had not enough memory left for this request.")
+    return Failure("engine_failed", "The engine failed while it worked on this request.")

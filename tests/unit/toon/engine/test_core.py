@@ -253,7 +253,7 @@ def test_a_forward_that_raises_fails_its_rows_and_no_others() -> None:
     reads = bench.ask(toy_job(prompt(9), 10))
     decoder.error = RuntimeError("a kernel that does not exist")
     bench.step()
-    assert bench.heard.ends == {reads: Failure("engine_failed", "RuntimeError: a kernel that does not exist")}
+    assert bench.heard.ends == {reads: Failure("engine_failed", "The engine failed while it worked on this request.")}
     later = bench.ask(toy_job(prompt(10), 10))
     bench.finish()
     assert bench.heard.ids[runs] == slowly(decoder, toy_job(prompt(8), 10))
