@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from proxy.pipeline import Head
 from proxy.server.identity import told_ids
@@ -37,6 +37,8 @@ class HttpClient:
     def _prepared(self, head: Head) -> web.StreamResponse:
         headers = {"content-type": head.content_type, **self._ids, **_STREAM_HEADERS, **head.headers}
         self._stream = self.response = web.StreamResponse(status=head.status, headers=headers)
+        if self._request.version < HttpVersion11:
+            self._stream.force_close()  # nothing else would say where it ends
         return self._stream
 
     async def write(self, data: bytes) -> None:

@@ -59,6 +59,11 @@ class Service:
             except web.HTTPRequestEntityTooLarge:
                 message = f"The request body is larger than the {MAX_BYTES} bytes allowed here."
                 return mistake(BadRequest("request_too_large", message, "", 413), trace_id)
+            except web.RequestPayloadError:
+                message = "The request body cannot be read: it is cut, or not in the encoding that its headers name."
+                response = mistake(BadRequest("invalid_body", message), trace_id)
+                response.force_close()
+                return response
             except ConnectionError:
                 raise
             except Exception as error:  # the last net: logged, and told as the contract says

@@ -20,7 +20,7 @@ from proxy.toon.service.chatting import Chat, as_ids, parse_chat
 from proxy.toon.service.models import Models, ServedModel
 from proxy.toon.service.refusals import failed, failure_object, mistake, overloaded
 from proxy.toon.service.streams import Answering, Gathered
-from proxy.toon.service.token_route import STREAM_HEADERS, release
+from proxy.toon.service.token_route import begin_stream, release
 from proxy.toon.service.words import Words
 
 
@@ -62,6 +62,7 @@ class _Written:
         self._begun = False
         self._made, self._cached = 0, 0
         self._logprobs: list[object] = []
+        self._waiting: list[object] = []  # those of ids whose text is still to come
         self._text: list[str] = []
         self.over = False
 
@@ -76,12 +77,15 @@ class _Written:
         self._text.append(text)
         shown = [self._shown(one) for one in come.logprobs]
         self._logprobs += shown
+        self._waiting += shown
+        is_last = self.over or come.finish is not None
         out = b"" if self._begun else self._writer.event(None, 0, {"role": "assistant", "content": ""})
         self._begun = True
-        if text:
-            told = {"content": shown} if shown else None
+        if text or (is_last and self._waiting):
+            told = {"content": self._waiting} if self._waiting else None
+            self._waiting = []
             out += self._writer.event(None, 0, {"content": text}, logprobs=told)
-        if self.over or come.finish is not None:
+        if is_last:
             out += self._writer.event(None, 0, {}, finish="stop" if self.over else come.finish)
         return out
 
@@ -119,8 +123,7 @@ async def _answer(request: web.Request, written: _Written, answering: Answering)
         out = written.take(come)
         if written.chat.stream:
             if response is None:
-                response = web.StreamResponse(headers={**STREAM_HEADERS, "x-trace-id": written.trace_id})
-                await response.prepare(request)
+                response = await begin_stream(request, written.trace_id)
             await response.write(out)
         if written.over or come.is_last:
             break

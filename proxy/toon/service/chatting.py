@@ -6,6 +6,7 @@ choices, pictures) is refused by name rather than left out.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from msgspec import UNSET, UnsetType
@@ -22,6 +23,11 @@ _MASK = Mask("causal", "full", "none")
 _POS = Pos("none", 0, 1)
 _BEYOND = ("tools", "frequency_penalty", "presence_penalty", "logit_bias", "top_k", "min_p")
 _MOST_LOGPROBS = 20
+_MOST_SEED = 2**63 - 1
+#: A `top_p` of 0 leaves the likeliest id alone.
+_LEAST_TOP_P = 1e-9
+#: Between which values a field may be; beyond them the engine's arithmetic would fail, for all that run with it.
+_RANGES = {"max_tokens": (1, math.inf), "temperature": (0, 2), "top_p": (0, 1), "top_logprobs": (0, _MOST_LOGPROBS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +67,9 @@ def as_ids(incoming: Incoming, model: ServedModel) -> Chat | BadRequest:
         _POS,
         max_tokens=request.max_tokens or room,
         temperature=1.0 if request.temperature is None else request.temperature,
-        top_p=1.0 if request.top_p is None else request.top_p,
-        seed=UNSET if request.seed is None else request.seed,
-        logprobs=min(request.top_logprobs or 0, _MOST_LOGPROBS) if request.logprobs else UNSET,
+        top_p=1.0 if request.top_p is None else max(request.top_p, _LEAST_TOP_P),
+        seed=UNSET if request.seed is None else request.seed & _MOST_SEED,
+        logprobs=(request.top_logprobs or 0) if request.logprobs else UNSET,
         response_format=_format(request),
     )
     return Chat(toon, request.stop, request.stream, incoming.usage)
@@ -75,6 +81,11 @@ def _beyond(request: Request) -> BadRequest | None:
         said.append("n")
     if said:
         return BadRequest("unsupported_parameter", f"This model cannot be told `{said[0]}`; leave it out.", said[0])
+    for name, (least, most) in _RANGES.items():
+        value = getattr(request, name)
+        if value is not None and not least <= value <= most:
+            wanted = f"{least} or more" if value < least else f"at most {most}"
+            return BadRequest("invalid_value", f"`{name}` must be {wanted}; it is {value}.", name)
     for message in request.messages:
         if not all(isinstance(part, Text) for part in message.parts):
             where = f"messages[{message.at}]"

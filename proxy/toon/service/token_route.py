@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 import structlog
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from msgspec import UNSET
 
 from proxy.canon.chunk import Chunk
@@ -29,7 +29,7 @@ from proxy.toon.service.streams import Answering, Gathered
 
 log = structlog.get_logger()
 
-STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 async def answer_ids(request: web.Request, models: Models, trace_id: str) -> web.StreamResponse:
@@ -61,6 +61,14 @@ async def answer_ids(request: web.Request, models: Models, trace_id: str) -> web
         release(model, ticket)
 
 
+async def begin_stream(request: web.Request, trace_id: str) -> web.StreamResponse:
+    response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-trace-id": trace_id})
+    if request.version < HttpVersion11:
+        response.force_close()  # nothing else would say where it ends
+    await response.prepare(request)
+    return response
+
+
 def release(model: ServedModel, ticket: Ticket) -> None:
     """The client has its answer, or has left: a row that still runs ends before the next step."""
     model.switchboard.forget(ticket)
@@ -85,7 +93,9 @@ class _Written:
 
     def __init__(self, asked: ToonRequest, model: ServedModel, job: Job, trace_id: str) -> None:
         self.trace_id = trace_id
-        self._writer = ToonWriter(f"toon-{trace_id}", int(time.time()), model.entry.name, {"toon": outline(asked)})
+        self._writer = ToonWriter(
+            f"toon-{trace_id}", int(time.time()), model.entry.name, {"toon": outline(asked), "trace_id": trace_id}
+        )
         plan = job.plan
         placed = (plan.first_offset - asked.pos.offset) // asked.pos.stride
         extra: dict[str, object] = {"x_prompt_ids": placed}
@@ -133,8 +143,7 @@ async def _stream(request: web.Request, answering: Answering, written: _Written)
     come = await answering.next()
     if come.failure is not None and not come.ids:
         return failed(come.failure, written.trace_id)
-    response = web.StreamResponse(headers={**STREAM_HEADERS, "x-trace-id": written.trace_id})
-    await response.prepare(request)
+    response = await begin_stream(request, written.trace_id)
     while not come.is_last:
         if out := written.events(come):
             await response.write(out)

@@ -1,0 +1,125 @@
+"""The token route before what nobody should send, and before answers that no engine should give (docs/toon.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from proxy.dialects.toon.format import MEDIA_TYPE
+from tests.support.client import HOST, fetch
+from tests.support.proxy import ALIAS, MODEL, running_proxy
+from tests.support.toon import ToonService, made_models, serving_toon, toon
+
+PATH: Final = "/v1/completions/toon"
+CHAT: Final = "/v1/chat/completions"
+TYPED: Final = {"content-type": MEDIA_TYPE}
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_models(tmp_path_factory.mktemp("models"), model=MODEL)
+
+
+@pytest.fixture(scope="module")
+def service(registry: Path) -> Iterator[ToonService]:
+    with serving_toon(registry) as running:
+        yield running
+
+
+def settings(registry: Path, vendor: str = "toon") -> dict[str, Any]:
+    return {"toon": {"registry": str(registry)}, "vendor": vendor}
+
+
+def chat(**more: Any) -> dict[str, object]:
+    message = {"role": "user", "content": "سلام دنیا"}
+    return {"model": MODEL, "messages": [message], "temperature": 0, "max_tokens": 30, "stream": False, **more}
+
+
+# ---- what is asked -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_tokens", 0),
+        ("max_tokens", -4),
+        ("temperature", -1),
+        ("temperature", 5),
+        ("top_p", -0.5),
+        ("top_p", 3),
+        ("top_logprobs", -3),
+        ("top_logprobs", 50),
+    ],
+)
+async def test_a_chat_out_of_its_ranges_reaches_no_model(service: ToonService, name: str, value: float) -> None:
+    """A value that the arithmetic cannot do fails a whole step, and with it the answers of all others."""
+    before = await service.figures()
+    reply = await fetch(service.port, chat(logprobs=True, **{name: value}), path=CHAT)
+    after = await service.figures()
+
+    error = json.loads(reply.body)["error"]
+    assert (reply.status, error["code"], error["param"]) == (400, "invalid_value", name)
+    assert (after["failed_total"], after["steps_total"]) == (before["failed_total"], before["steps_total"])
+
+
+@pytest.mark.parametrize("more", [{"top_p": 0}, {"seed": -1}, {"temperature": 2, "seed": -(2**63), "top_p": 0}])
+async def test_what_other_chat_apis_take_is_taken(service: ToonService, more: dict[str, Any]) -> None:
+    reply = await fetch(service.port, chat(**more), path=CHAT)
+
+    assert reply.status == 200
+
+
+async def test_a_streamed_chat_has_the_logprobs_of_every_id(service: ToonService) -> None:
+    """Those of ids that are parts of a character too, which go with the text that they make."""
+    asked = chat(logprobs=True, top_logprobs=1)
+    whole = json.loads((await fetch(service.port, asked, path=CHAT)).body)
+    streamed = await fetch(service.port, {**asked, "stream": True}, path=CHAT)
+
+    told = whole["choices"][0]["logprobs"]["content"]
+    assert len(told) == whole["usage"]["completion_tokens"]
+    spoken = [one for event in streamed.events for one in event["choices"]]  # type: ignore[attr-defined]  # JSON
+    assert [one["token"] for one in told] == [
+        one["token"] for choice in spoken if choice.get("logprobs") for one in choice["logprobs"]["content"]
+    ]
+
+
+@pytest.mark.parametrize("through", ["proxy", "service"])
+@pytest.mark.parametrize("path", [PATH, CHAT])
+async def test_a_stream_over_http_1_0_ends_with_its_connection(
+    tmp_path: Path, service: ToonService, registry: Path, path: str, through: str
+) -> None:
+    """Also where the client would have kept it: nothing else says where the stream ends."""
+    asked = toon(max_tokens=2, stream=True) if path == PATH else {**chat(stream=True), "model": ALIAS}
+    if through == "service":
+        asked["model"] = MODEL
+    kind = MEDIA_TYPE if path == PATH else "application/json"
+    head = f"content-type: {kind}\r\nconnection: keep-alive\r\n"
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy, asyncio.timeout(10):
+        port = proxy.port if through == "proxy" else service.port
+        said = await _raw(port, path, head, json.dumps(asked).encode(), "1.0")
+
+    assert said.startswith(b"HTTP/1.0 200")
+    assert said.endswith(b"data: [DONE]\n\n")
+
+
+async def test_a_body_that_cannot_be_read_is_the_callers_mistake(service: ToonService) -> None:
+    headers = {**TYPED, "content-encoding": "gzip"}
+    reply = await fetch(service.port, b"no gzip", path=PATH, headers=headers)
+
+    assert (reply.status, json.loads(reply.body)["error"]["code"]) == (400, "invalid_body")
+
+
+async def _raw(port: int, path: str, headers: str, body: bytes, version: str) -> bytes:
+    """All that comes until the connection ends."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        head = f"POST {path} HTTP/{version}\r\nhost: x\r\n{headers}content-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        return await reader.read()
+    finally:
+        writer.close()
