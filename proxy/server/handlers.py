@@ -100,6 +100,7 @@ class Routes:
             parsed = await self._read_toon(request, headers)
             if isinstance(parsed, ToonIncoming):
                 caller = adopt_trace(caller, parsed)
+                parsed.trace(caller.trace_id)
         elif not _is_json(headers):
             return refusal(_no_json(), caller, "content-type", dialect)
         else:
@@ -128,7 +129,8 @@ class Routes:
         if request.content_length is not None and request.content_length > MAX_BYTES:
             return too_large()
         parsed = await self._read_ids(await request.read())
-        if isinstance(parsed, ToonIncoming) and not may_answer(headers.get("accept", ""), stream=parsed.stream):
+        accept = ", ".join(request.headers.getall("accept", ()))  # which may come in several lines
+        if isinstance(parsed, ToonIncoming) and not may_answer(accept, stream=parsed.stream):
             return not_acceptable(stream=parsed.stream)
         return parsed
 

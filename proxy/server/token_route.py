@@ -16,7 +16,7 @@ from proxy.server.identity import is_safe_id
 from proxy.upstream.attempts import Caller
 
 _STREAM_TYPE = "text/event-stream"
-_ZERO = re.compile(r"q\s*=\s*0(?:\.0{0,3})?\s*(?:;|$)", re.IGNORECASE)
+_ZERO = re.compile(r"\s*q\s*=\s*0(?:\.0{0,3})?\s*", re.IGNORECASE)
 
 
 def is_toon(headers: Mapping[str, str]) -> bool:
@@ -35,7 +35,7 @@ def may_answer(accept: str, *, stream: bool) -> bool:
     ranges = {}
     for one in accept.split(","):
         name, _, parameters = one.partition(";")
-        ranges[name.strip().lower()] = not _ZERO.search(parameters)
+        ranges[name.strip().lower()] = not any(map(_ZERO.fullmatch, parameters.split(";")))
     for kind in kinds:
         names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
         if next((ranges[name] for name in names if name in ranges), False):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from proxy.dialects.payload import MAX_DEPTH
 from proxy.dialects.toon.format import MEDIA_TYPE
 from tests.support.client import HOST, fetch
 from tests.support.proxy import ALIAS, MODEL, running_proxy
@@ -88,6 +90,54 @@ async def test_a_streamed_chat_has_the_logprobs_of_every_id(service: ToonService
     ]
 
 
+@pytest.mark.parametrize("at", ["x_note", "schema"])
+async def test_what_is_nested_too_deeply_is_refused_at_once(
+    tmp_path: Path, service: ToonService, registry: Path, at: str
+) -> None:
+    """At a depth that does not hang on how deep the code stands that looks at it; below, all of it comes back."""
+
+    def asked(depth: int) -> bytes:
+        deep = b'{"a":' * depth + b"1" + b"}" * depth
+        more = b',"x_note":%b}' % deep
+        if at == "schema":
+            more = b',"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":%b}}}' % deep
+        return json.dumps(toon(max_tokens=2)).encode()[:-1] + more
+
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy:
+        replies = {
+            depth: await proxy.ask(asked(depth), path=PATH, headers=TYPED)
+            for depth in (MAX_DEPTH - 4, MAX_DEPTH + 1, 900, *range(960, 1000, 3), 5_000)
+        }
+
+    shallow = replies.pop(MAX_DEPTH - 4)
+    assert shallow.status == (200 if at == "x_note" else 400)
+    assert b"invalid_json" not in shallow.body
+    refused = {(reply.status, json.loads(reply.body)["error"]["code"]) for reply in replies.values()}
+    assert refused == {(400, "invalid_json")}
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ([f"{MEDIA_TYPE};freq=0"], 200),
+        ([f"{MEDIA_TYPE}; Q=0.0 ;x=1"], 406),
+        (["*/*", "text/html"], 200),
+        ([MEDIA_TYPE, "application/json"], 200),
+        (["text/html", "application/json"], 406),
+    ],
+)
+async def test_accept_is_read_to_its_end(
+    tmp_path: Path, service: ToonService, registry: Path, accept: list[str], status: int
+) -> None:
+    """In as many lines as it comes."""
+    body = json.dumps(toon(max_tokens=2)).encode()
+    lines = "".join(f"accept: {one}\r\n" for one in accept)
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy:
+        said = await _raw(proxy.port, PATH, f"content-type: {MEDIA_TYPE}\r\nconnection: close\r\n{lines}", body, "1.1")
+
+    assert said.startswith(b"HTTP/1.1 %d" % status)
+
+
 @pytest.mark.parametrize("through", ["proxy", "service"])
 @pytest.mark.parametrize("path", [PATH, CHAT])
 async def test_a_stream_over_http_1_0_ends_with_its_connection(
@@ -112,6 +162,20 @@ async def test_a_body_that_cannot_be_read_is_the_callers_mistake(service: ToonSe
     reply = await fetch(service.port, b"no gzip", path=PATH, headers=headers)
 
     assert (reply.status, json.loads(reply.body)["error"]["code"]) == (400, "invalid_body")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_has_the_trace_of_its_row(
+    tmp_path: Path, service: ToonService, registry: Path, stream: bool
+) -> None:
+    """Where the request has none of its own."""
+    asked = toon(max_tokens=2, stream=stream, meta={"source": "user_input"})
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy:
+        reply = await proxy.ask(asked, path=PATH, headers=TYPED)
+        row = await proxy.row()
+
+    told = re.findall(rb'"trace_id":"([^"]*)"', reply.body)
+    assert set(told) == {row["trace_id"].encode()} == {reply.headers["x-trace-id"].encode()}
 
 
 async def _raw(port: int, path: str, headers: str, body: bytes, version: str) -> bytes:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from proxy.dialects.base import BadRequest
+from proxy.dialects.payload import MAX_DEPTH
 from proxy.dialects.toon.wording import bad_field, missing_field, no_json, unknown_field
 
 MEDIA_TYPE: Final = "application/toon+json"
@@ -166,7 +167,9 @@ def _parse_with_care(body: bytes) -> ToonRequest | BadRequest:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return no_json(body, str(error))
     except RecursionError:
-        return BadRequest("invalid_json", "The request body is nested too deeply.", "")
+        return _too_deep()
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
+        return _too_deep()
     if not isinstance(value, dict):
         return BadRequest("invalid_json", "The request body must be a JSON object.", "")
     if _has_too_many(value):
@@ -200,6 +203,21 @@ def _over(body: bytes) -> BadRequest | None:
 def too_large() -> BadRequest:
     message = f"The request body is larger than the {MAX_BYTES} bytes allowed for TOON."
     return BadRequest("request_too_large", message, "", 413)
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest("invalid_json", f"The request body is nested deeper than {MAX_DEPTH} levels.", "")
+
+
+def _is_deep(value: object) -> bool:
+    """Deeper than can be written again, wherever it is: what an encoder manages hangs on who calls it."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [one for part in inner for one in part if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _too_many() -> BadRequest:
@@ -277,4 +295,4 @@ def _without_schema(format: ResponseFormat | UnsetType) -> BadRequest | None:
         return missing_field(pointer if schema is UNSET else f"{pointer}/schema")
     if not isinstance(schema["schema"], dict):
         return BadRequest("invalid_type", f"`{pointer}/schema` must be an object, a JSON Schema.", f"{pointer}/schema")
-    return None
+    return _too_deep() if _is_deep(schema) else None

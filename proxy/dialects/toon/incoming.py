@@ -28,11 +28,15 @@ class ToonIncoming:
 
     def __init__(self, asked: Outline, data: bytes, model: str = "") -> None:
         self.asked, self.data, self.model = asked, data, model
-        self._body = {"toon": asked, "max_tokens": asked.max_tokens}
+        self._body: dict[str, object] = {"toon": asked, "max_tokens": asked.max_tokens}
+
+    def trace(self, trace_id: str) -> None:
+        """The attempt's own trace id, which its answer tells where the request has none."""
+        self._body["trace_id"] = trace_id
 
     @property
     def body(self) -> Mapping[str, object]:
-        """What of the request others look at: its outline, under `toon`, and the longest answer."""
+        """What of the request others look at: its outline, under `toon`, the longest answer, the trace."""
         return self._body
 
     @property

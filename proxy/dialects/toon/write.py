@@ -14,7 +14,7 @@ from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import ContentOf
 from proxy.dialects.identity import Identity
 from proxy.dialects.parts import object_of_body
-from proxy.dialects.payload import as_count, as_mapping, encode_json
+from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json
 from proxy.dialects.toon.outline import NOTHING, OWN, Outline
 from proxy.wire.encode import DONE, event
 
@@ -23,7 +23,7 @@ _CAUSAL = {"type": "causal", "scope": "full", "fallback": "none"}
 
 
 class ToonWriter(Identity):
-    """`trace_id` stands in where the request has none."""
+    """`asked` is the body of a `ToonIncoming`: its `trace_id` stands in where the request has none."""
 
     speaks: frozenset[str] | None = frozenset()
 
@@ -32,7 +32,7 @@ class ToonWriter(Identity):
         outline = asked["toon"]
         assert isinstance(outline, Outline), "made by `ToonIncoming`"
         self._asked = outline
-        self._trace_id = outline.trace_id or fallback_id
+        self._trace_id = outline.trace_id or as_text(asked.get("trace_id")) or fallback_id
         self._prompt_ids = outline.count
         self._said = 0
         self._told = False
