@@ -28,7 +28,7 @@ from proxy.canon.chunk import (
 )
 from proxy.canon.ending import TIMEOUTS, Ending, Stop
 from proxy.canon.usage import Count, NormalUsage
-from proxy.canon.verdict import Observation, Phase, Verdict
+from proxy.canon.verdict import ErrorClass, Observation, Phase, Verdict
 from proxy.dialects.base import Framing, Reader
 from proxy.dialects.errors import error_of
 from proxy.dialects.openai.read import OpenAIReader
@@ -36,6 +36,8 @@ from proxy.dialects.openai.run import PlainShape, TextRun
 from proxy.dialects.payload import BROKEN, as_mapping, encode_json, is_empty, parse_json
 from proxy.dialects.registry import CLIENT_DIALECTS, VENDOR_DIALECTS
 from proxy.dialects.signs import is_error, speaks_of_error
+from proxy.dialects.toon.incoming import CLIENT as TOON
+from proxy.dialects.toon.read import pointer_of
 from proxy.errors import LimitExceeded
 from proxy.metering.normal import End, normalise
 from proxy.pipeline.answer import Answer
@@ -773,7 +775,10 @@ class Pipeline:
         return replace(head, headers={**self.setup.headers, **head.headers})
 
     def _error(self, verdict: Verdict) -> dict[str, object]:
-        return error_of(verdict, trace_id=self.setup.trace_id, upstream=self.setup.upstream)
+        param = None
+        if self.asked.client == TOON and verdict.error_class is ErrorClass.INVALID_REQUEST and self._judged is not None:
+            param = pointer_of(self._judged.payload)
+        return error_of(verdict, trace_id=self.setup.trace_id, upstream=self.setup.upstream, param=param)
 
     def error_json(self, verdict: Verdict) -> bytes:
         """The error as a whole HTTP body, in the client's grammar."""

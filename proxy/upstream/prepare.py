@@ -35,7 +35,11 @@ def prepare(
 ) -> Prepared | BadRequest:
     if isinstance(request, ToonIncoming):
         body = ASKS[dialect.name](request, model)
-        return body if isinstance(body, BadRequest) else Prepared(body, dialect.path(model, request.stream, {}), {})
+        return (
+            body
+            if isinstance(body, BadRequest)
+            else Prepared(body, dialect.path(model, request.stream, {}), request.body)
+        )
     if dialect.native == request.client:
         return Prepared(request.for_upstream(model), dialect.path(model, request.stream, request.body), request.body)
     canonical = request.canonical

@@ -16,6 +16,7 @@ from proxy.dialects.toon.format import MEDIA_TYPE
 from tests.support.client import HOST, fetch
 from tests.support.proxy import ALIAS, MODEL, running_proxy
 from tests.support.toon import ToonService, made_models, serving_toon, toon
+from tests.support.upstream import Play, ReplayUpstream, play_events
 
 PATH: Final = "/v1/completions/toon"
 CHAT: Final = "/v1/chat/completions"
@@ -178,6 +179,26 @@ async def test_an_answer_has_the_trace_of_its_row(
     assert set(told) == {row["trace_id"].encode()} == {reply.headers["x-trace-id"].encode()}
 
 
+async def test_what_the_engine_alone_can_refuse_keeps_its_code_and_its_place(
+    tmp_path: Path, service: ToonService, registry: Path
+) -> None:
+    """A pattern is found to be none where it is compiled, and so is a schema."""
+    mask = {"type": "custom", "scope": "full", "fallback": "none"}
+    asked = toon(mask=mask | {"custom_def": {"name": "legal_citation", "citation_pattern": "(("}})
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy:
+        reply = await proxy.ask(asked, path=PATH, headers=TYPED)
+        wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"$ref": "#/missing"}}}
+        schema = await proxy.ask(toon(response_format=wanted, stream=True), path=PATH, headers=TYPED)
+        tools = await proxy.ask(chat(model=ALIAS, n=2), path=CHAT)
+
+    told = [(one.status, json.loads(one.body)["error"]) for one in (reply, schema, tools)]
+    assert [(status, error["code"], error["param"]) for status, error in told] == [
+        (400, "invalid_value", "/mask/custom_def/citation_pattern"),
+        (400, "unsupported_schema", "/response_format/json_schema/schema"),
+        (400, "unsupported_parameter", None),
+    ]
+
+
 async def _raw(port: int, path: str, headers: str, body: bytes, version: str) -> bytes:
     """All that comes until the connection ends."""
     reader, writer = await asyncio.open_connection(HOST, port)
@@ -187,3 +208,53 @@ async def _raw(port: int, path: str, headers: str, body: bytes, version: str) ->
         return await reader.read()
     finally:
         writer.close()
+
+
+# ---- what is answered ----------------------------------------------------------------------------------------------
+
+
+def vllm_chunk(ids: object, finish: str | None = None, **more: object) -> str:
+    choice = {"index": 0, "text": " a", "token_ids": ids, "finish_reason": finish, "stop_reason": None, **more}
+    return json.dumps({"id": "cmpl-1", "object": "text_completion", "created": 7, "model": "m", "choices": [choice]})
+
+
+def engine_chunk(ids: object, **more: object) -> str:
+    return json.dumps({"id": "toon-1", "model": "m", "tids": {"v": "2.1", "ids": ids}, **more})
+
+
+@pytest.mark.parametrize("ids", [[9.0], [True], ["9"], [-9], [9, None], "9", {}])
+@pytest.mark.parametrize("vendor", ["toon", "vllm"])
+async def test_what_is_no_id_is_no_hole_in_the_answer(tmp_path: Path, registry: Path, vendor: str, ids: object) -> None:
+    """Left out without a word, all that follows would stand one place too early."""
+    made, code = (engine_chunk, "engine_failed") if vendor == "toon" else (vllm_chunk, "no_token_ids")
+    end = {"finish_reason": "length"} if vendor == "toon" else {"finish": "length"}
+    streamed = play_events(made([8]), made(ids), made([10], **end))
+    async with (
+        ReplayUpstream(streamed) as upstream,
+        running_proxy(tmp_path, upstream.base_url, **settings(registry, vendor)) as proxy,
+    ):
+        reply = await proxy.ask(toon(stream=True), path=PATH, headers=TYPED)
+        row = await proxy.row()
+
+    first, error = reply.events
+    assert first["tids"] == {"v": "2.1", "ids": [8]}
+    assert error["error"]["code"] == code  # type: ignore[index]  # JSON
+    assert b"[DONE]" not in reply.body
+    assert row["counted"]["output"] == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("prompt", [[1, 5, 6, 7], [5, 6]])
+async def test_a_vllm_that_was_given_another_prompt_is_an_error(
+    tmp_path: Path, registry: Path, prompt: list[int], stream: bool
+) -> None:
+    """A beginning-of-text id in front moves every position."""
+    told = vllm_chunk([8], "length", prompt_token_ids=prompt)
+    play = play_events(told) if stream else Play([(0.0, told.encode())], headers=[("content-type", "application/json")])
+    async with (
+        ReplayUpstream(play) as upstream,
+        running_proxy(tmp_path, upstream.base_url, **settings(registry, "vllm")) as proxy,
+    ):
+        reply = await proxy.ask(toon([5, 6, 7], stream=stream), path=PATH, headers=TYPED)
+
+    assert (reply.status, json.loads(reply.body)["error"]["code"]) == (503, "prompt_changed")

@@ -45,7 +45,7 @@ _VLLM = VendorDialect(
     name="toon.vllm",
     native=None,
     send=_send_nothing,
-    reader=lambda _sent: VllmReader(),
+    reader=VllmReader,
     path=lambda _model, _stream, _sent: "/completions",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from proxy.canon.chunk import NOTHING, Chunk, Delta, ErrorSeen, Parsed
@@ -10,16 +11,23 @@ from proxy.dialects.openai_usage import figure
 from proxy.dialects.payload import as_count, as_mapping, as_text
 from proxy.dialects.reading import JsonReader
 
+_POINTER = re.compile(r"/[a-z0-9_/-]{1,200}")
 _KNOWN = frozenset(("id", "created", "model", "tids", "mask", "pos", "meta", "finish_reason", "stop_id", "logprobs"))
+#: What stands for an answer that is no ids, in the words that rules/toon.yaml knows.
+_NO_IDS = {"error": {"message": "`tids.ids` is no list of ids", "type": "sluice", "code": "engine_failed"}}
 #: What the engine says of the request, for the answer's first event.
 _TOLD = ("x_prompt_ids", "x_truncated")
 
 
+def are_ids(ids: object) -> bool:
+    """What has a hole that nobody sees, where one of them is none, is no list of ids at all."""
+    return isinstance(ids, list) and all(type(one) is int and one >= 0 for one in ids)
+
+
 def ids_delta(ids: object, logprobs: object, finish: object, stop_id: object, *, choice: int = 0) -> Delta:
-    """A delta of ids alone. What is no list of whole numbers is none."""
-    whole = isinstance(ids, list) and all(type(one) is int for one in ids)
+    """A delta of ids alone, which are ids."""
     extra: dict[str, object] = {}
-    if whole and ids:
+    if ids and isinstance(ids, list):
         extra["token_ids"] = ids
         if isinstance(logprobs, list) and logprobs:
             extra["token_logprobs"] = logprobs
@@ -33,6 +41,12 @@ def ids_delta(ids: object, logprobs: object, finish: object, stop_id: object, *,
     )
 
 
+def pointer_of(error: object) -> str | None:
+    """Which field of the request our engine's error names: what it alone finds has its place as well."""
+    pointer = as_text(as_mapping(as_mapping(error).get("error")).get("param"))
+    return pointer if _POINTER.fullmatch(pointer) else None
+
+
 class ToonReader(JsonReader):
     has_done = True
 
@@ -42,6 +56,8 @@ class ToonReader(JsonReader):
             return ErrorSeen(value, data)
         if not isinstance(tids, dict):
             return self.foreign(value, data, event, _KNOWN)
+        if not are_ids(tids.get("ids")):
+            return ErrorSeen(_NO_IDS, data)
         delta = ids_delta(tids.get("ids"), value.get("logprobs"), value.get("finish_reason"), value.get("stop_id"))
         says = bool(delta.extra or delta.finish)
         return Chunk(

@@ -19,7 +19,7 @@ from proxy.dialects.payload import as_count, as_mapping, as_text, encode_json, i
 from proxy.dialects.reading import JsonReader
 from proxy.dialects.toon.incoming import ToonIncoming
 from proxy.dialects.toon.outline import Outline
-from proxy.dialects.toon.read import ids_delta
+from proxy.dialects.toon.read import are_ids, ids_delta
 
 _ENVELOPE = frozenset(("id", "object", "created", "model", "choices", "usage", "error"))
 
@@ -72,9 +72,15 @@ def _refused(code: str, what: str, pointer: str) -> BadRequest:
 
 class VllmReader(JsonReader):
     """`token_ids` of a choice are the ids of this delta; without them an answer's text would be all there is, and that
-    is an error: a vLLM older than `return_token_ids` ignores the wish."""
+    is an error: a vLLM older than `return_token_ids` ignores the wish. So is a prompt of more or fewer ids than were
+    sent, for then none of the answer stands where it says."""
 
     has_done = True
+
+    def __init__(self, sent: Mapping[str, object]) -> None:
+        super().__init__()
+        asked = sent.get("toon")
+        self._prompt_ids = asked.count if isinstance(asked, Outline) else None
 
     def read_object(self, value: dict[str, object], data: bytes, event: str | None) -> Parsed:
         choices = value.get("choices")
@@ -84,9 +90,11 @@ class VllmReader(JsonReader):
         said = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
         if not said and (not isinstance(usage, dict) or is_empty(usage)):
             return self.foreign(value, data, event, _ENVELOPE)
-        if any(choice.get("text") and not isinstance(choice.get("token_ids"), list) for choice in said):
+        if not all(map(_tells_ids, said)):
             return ErrorSeen(_NO_IDS, data)
         prompt = next((one for choice in said if isinstance(one := choice.get("prompt_token_ids"), list)), None)
+        if prompt is not None and self._prompt_ids not in (None, len(prompt)):
+            return ErrorSeen(_OTHER_PROMPT, data)
         return Chunk(
             [_delta(choice) for choice in said],
             id=as_text(value.get("id")),
@@ -103,8 +111,17 @@ class VllmReader(JsonReader):
         return read_usage(vendor)
 
 
+def _tells_ids(choice: Mapping[str, Any]) -> bool:
+    """A choice without text may do without ids; what is there must be ids."""
+    ids = choice.get("token_ids")
+    return not choice.get("text") if ids is None else are_ids(ids)
+
+
 #: What stands for an answer without ids, in the words that rules/vllm.yaml knows.
 _NO_IDS = {"error": {"message": "the answer has text and no token_ids", "type": "sluice", "code": "no_token_ids"}}
+_OTHER_PROMPT = {
+    "error": {"message": "the prompt is not as long as what was sent", "type": "sluice", "code": "prompt_changed"}
+}
 
 
 def _delta(choice: Mapping[str, Any]) -> Delta:
