@@ -64,7 +64,8 @@ class Intake:
         async with self._turn:
             try:
                 return await self._exchange(body)
-            except (OSError, EOFError, msgspec.DecodeError) as error:
+            # RuntimeError: what uvloop says to bytes for a pipe that it has seen close.
+            except (OSError, EOFError, RuntimeError, msgspec.DecodeError) as error:
                 log.error("reader of token ids ended", error=type(error).__name__)
                 await self._end()
         return await asyncio.to_thread(_read, self._models, body)

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 import pytest
+import uvloop
 
 from proxy.dialects.base import BadRequest
 from proxy.dialects.toon.incoming import ToonIncoming
@@ -83,6 +84,24 @@ async def test_a_killed_process_costs_no_request() -> None:
         assert isinstance(await reading.read(orjson.dumps(LONG)), ToonIncoming)
         assert isinstance(await reading.read(orjson.dumps(LONG)), ToonIncoming)
         assert process_of(reading).pid != first.pid
+
+
+def test_one_that_was_killed_long_ago_costs_none_either() -> None:
+    """On the loop of a worker, which has seen the pipe close, and then takes no bytes for it in a way of its own."""
+
+    async def run() -> None:
+        async with intake() as reading:
+            await reading.read(orjson.dumps(LONG))
+            first = process_of(reading)
+            os.kill(first.pid, signal.SIGKILL)
+            await first.wait()
+            await asyncio.sleep(0.05)
+            for _ in range(3):
+                assert isinstance(await reading.read(orjson.dumps(LONG)), ToonIncoming)
+            assert process_of(reading).pid != first.pid
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
 
 
 async def test_who_leaves_while_waiting_takes_nobodys_answer() -> None:
