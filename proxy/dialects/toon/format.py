@@ -141,8 +141,8 @@ _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "/response_format/type": get_args(FormatType),
 }
 _READ_USUAL: Final = msgspec.json.Decoder(_Usual).decode
-# The numbers of a list of ids, wherever it stands: looked at before anything is made of them.
-_ID_LIST: Final = re.compile(rb'"ids"\s*:\s*\[([\s\d,.eE+-]*)')
+# The numbers of the request's ids: looked at before anything is made of them.
+_ID_LIST: Final = re.compile(rb'"tids"\s*:\s*\{[^{}\[\]]*"ids"\s*:\s*\[([\s\d,.eE+-]*)')
 
 
 def parse_toon(body: bytes) -> ToonRequest | BadRequest:

@@ -149,3 +149,10 @@ def test_the_number_of_ids_is_counted_before_they_are_looked_at(count: int, one:
         assert (found.status, found.code) == (413, "too_many_ids")
     else:
         assert isinstance(found, BadRequest) is (one not in ("1", "12345"))
+
+
+@pytest.mark.parametrize("name", ["x_candidates", "x-tids"])
+def test_ids_of_a_field_for_others_are_not_the_requests(name: str) -> None:
+    """However many they are, below what a body may hold."""
+    found = parse_toon(json.dumps({**LEAST, name: {"ids": [12345] * 20_000}}).encode())
+    assert isinstance(found, ToonRequest)
