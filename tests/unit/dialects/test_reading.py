@@ -15,7 +15,7 @@ from proxy.dialects.registry import VENDOR_DIALECTS
 from proxy.dialects.signs import is_error
 
 #: Grammars whose own end mark is `[DONE]`.
-MARKED: Final = ("openai", "completions")
+MARKED: Final = ("openai", "completions", "toon.engine", "toon.vllm")
 every_dialect = pytest.mark.parametrize("dialect", sorted(VENDOR_DIALECTS))
 
 

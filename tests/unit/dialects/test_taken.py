@@ -6,10 +6,10 @@ import pytest
 
 from proxy.canon.request import Format, Message, Reasoning, Request, Text, Tool, ToolChoice
 from proxy.dialects.base import Losses, Ways
-from proxy.dialects.registry import VENDOR_DIALECTS
+from proxy.dialects.registry import CHAT_DIALECTS
 from tests.support.conversations import holds
 
-VENDORS = sorted(name for name in VENDOR_DIALECTS if not name.endswith(".embeddings"))
+VENDORS = sorted(CHAT_DIALECTS)
 SCHEMA = {"type": "object", "properties": {"ζ": {"type": "string"}}, "required": ["ζ"], "additionalProperties": False}
 FIELDS: dict[str, tuple[dict[str, object], object]] = {
     "max_tokens": ({"max_tokens": 4321}, 4321),
@@ -32,7 +32,7 @@ def request(**fields: object) -> Request:
 
 def send(vendor: str, asked: Request, ways: Ways) -> tuple[dict[str, object], Losses]:
     losses = Losses()
-    return VENDOR_DIALECTS[vendor].send(asked, "m", losses, ways), losses
+    return CHAT_DIALECTS[vendor].send(asked, "m", losses, ways), losses
 
 
 @pytest.mark.clause("Q1")
