@@ -13,7 +13,7 @@ from bench.soak import churn, steady
 async def test_left_reset_and_whole_streams_leave_nothing_behind(tmp_path: Path) -> None:
     """A third whole, a third left by the client, a third reset by the upstream: each has its row, no row and no stream
     stays open, sockets and tasks go back to the idle count, and nothing is said to be unclosed."""
-    report = await churn(tmp_path, streams=60, chunks=20, at_once=20)
+    report = await churn(tmp_path, streams=60, chunks=20, at_once=20, gap_s=0.03)
     assert report.leaks == []
     assert report.endings == {"completed": 20, "client_gone": 20, "stream_cut": 20}
 
