@@ -199,6 +199,21 @@ async def test_what_the_engine_alone_can_refuse_keeps_its_code_and_its_place(
     ]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_schema_that_turns_out_too_large_is_the_callers(
+    tmp_path: Path, service: ToonService, registry: Path, stream: bool
+) -> None:
+    """The same request would fail again, so nobody is told to send it again."""
+    schema = {"type": "object", "properties": {f"مورد{at}": {"type": "string"} for at in range(1500)}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    async with running_proxy(tmp_path, service.base_url, **settings(registry)) as proxy:
+        reply = await proxy.ask(toon(response_format=wanted, stream=stream, seed=3), path=PATH, headers=TYPED)
+
+    event = reply.events[-1] if reply.status == 200 else json.loads(reply.body)
+    error: Any = event["error"]
+    assert (error["code"], error["type"], error["retryable"]) == ("unsupported_schema", "invalid_request", False)
+
+
 async def _raw(port: int, path: str, headers: str, body: bytes, version: str) -> bytes:
     """All that comes until the connection ends."""
     reader, writer = await asyncio.open_connection(HOST, port)
@@ -258,3 +273,29 @@ async def test_a_vllm_that_was_given_another_prompt_is_an_error(
         reply = await proxy.ask(toon([5, 6, 7], stream=stream), path=PATH, headers=TYPED)
 
     assert (reply.status, json.loads(reply.body)["error"]["code"]) == (503, "prompt_changed")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "told"),
+    [
+        ("engine_failed", "The engine failed while it worked on this request.", "engine_failed"),
+        ("out_of_memory", "The engine had not enough memory left for this request.", "engine_failed"),
+        ("invalid_logits", "What the model said of this request's next id is no number.", "engine_failed"),
+        ("engine_stopped", "The engine was stopped before this answer was complete.", "shutting_down"),
+    ],
+)
+async def test_whatever_ends_an_answer_in_the_engine_is_known(
+    tmp_path: Path, registry: Path, code: str, message: str, told: str
+) -> None:
+    """None of it is left to rules that guess by words."""
+    failure = json.dumps({"error": {"message": message, "type": "model_unavailable", "code": code, "param": None}})
+    async with (
+        ReplayUpstream(play_events(engine_chunk([8]), failure, done=False)) as upstream,
+        running_proxy(tmp_path, upstream.base_url, **settings(registry)) as proxy,
+    ):
+        reply = await proxy.ask(toon(stream=True), path=PATH, headers=TYPED)
+        row = await proxy.row()
+
+    error: Any = reply.events[-1]["error"]
+    assert (error["code"], error["type"], error["retryable"]) == (told, "model_unavailable", True)
+    assert row["rule_id"].startswith("toon.")

@@ -17,6 +17,8 @@ from proxy.toon.engine.job import Failure
 
 #: The seconds after which an engine that is full may have room again.
 _ROOM_S = 1.0
+#: What the engine calls it where a schema turns out to be too large for its parser only as the answer grows.
+_CONSTRAINT = "constraint_failed"
 
 
 def mistake(bad: BadRequest, trace_id: str) -> web.Response:
@@ -45,6 +47,8 @@ def failure_object(failure: Failure, trace_id: str) -> dict[str, object]:
 
 
 def _verdict(failure: Failure) -> Verdict:
+    if failure.code == _CONSTRAINT:  # the schema's doing, so the same request would fail again
+        return verdicts.invalid("unsupported_schema", f"The schema cannot be enforced to its end: {failure.message}")
     return verdicts.verdict(ErrorClass.MODEL_UNAVAILABLE, failure.code, failure.message)
 
 
