@@ -214,6 +214,28 @@ async def test_a_schema_that_turns_out_too_large_is_the_callers(
     assert (error["code"], error["type"], error["retryable"]) == ("unsupported_schema", "invalid_request", False)
 
 
+async def test_clients_that_leave_in_the_midst_are_no_errors_of_the_service(service: ToonService) -> None:
+    """However their leaving is noticed: a log full of it would hide what is one."""
+    body = json.dumps(toon(max_tokens=300, stream=True, logprobs=20)).encode()
+    head = f"POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n\r\n"
+
+    async def leave() -> None:
+        reader, writer = await asyncio.open_connection(HOST, service.port)
+        writer.write(head.encode() + body)
+        await reader.readuntil(b"data: ")
+        writer.transport.abort()
+
+    log = service.registry.parent / "service.log"
+    before = len(log.read_text())
+    for _ in range(10):
+        await asyncio.gather(*(leave() for _ in range(20)))
+    async with asyncio.timeout(20):
+        while (figures := await service.figures())["running"] + figures["waiting"]:  # noqa: ASYNC110  # it alone tells
+            await asyncio.sleep(0.02)
+
+    assert '"level":"error"' not in log.read_text()[before:]
+
+
 async def _raw(port: int, path: str, headers: str, body: bytes, version: str) -> bytes:
     """All that comes until the connection ends."""
     reader, writer = await asyncio.open_connection(HOST, port)

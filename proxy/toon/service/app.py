@@ -6,6 +6,7 @@ client leaves is cancelled, and its row with it.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -64,8 +65,8 @@ class Service:
                 response = mistake(BadRequest("invalid_body", message), trace_id)
                 response.force_close()
                 return response
-            except ConnectionError:
-                raise
+            except ConnectionError:  # the client has left, and a write saw it before anybody said so
+                raise asyncio.CancelledError from None
             except Exception as error:  # the last net: logged, and told as the contract says
                 log.error("request failed", trace_id=trace_id, error=type(error).__name__, exc_info=error)
                 return failed(Failure("internal_error", "The service failed to handle this request."), trace_id)
