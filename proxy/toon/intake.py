@@ -30,6 +30,8 @@ log = structlog.get_logger()
 INLINE_BYTES: Final = 4 * 1024
 _SIZE: Final = struct.Struct("<I")
 _ENDING_S: Final = 2.0
+#: A body takes milliseconds, starting the process a second: one that takes longer is held by somebody.
+_PATIENCE_S: Final = 10.0
 
 
 class _Read(msgspec.Struct, frozen=True):
@@ -48,8 +50,11 @@ _CARDS: Final = msgspec.msgpack.Decoder(dict[str, Card])
 class Intake:
     """Of one worker. A body that the process beside cannot check, because it was killed, is checked in a thread."""
 
-    def __init__(self, models: TokenModels, tasks: Tasks, inline_bytes: int = INLINE_BYTES) -> None:
-        self._models, self._tasks, self._inline_bytes = models, tasks, inline_bytes
+    def __init__(
+        self, models: TokenModels, tasks: Tasks, inline_bytes: int = INLINE_BYTES, patience_s: float = _PATIENCE_S
+    ) -> None:
+        self._models, self._tasks = models, tasks
+        self._inline_bytes, self._patience_s = inline_bytes, patience_s
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
 
@@ -63,9 +68,10 @@ class Intake:
     async def _ask(self, body: bytes) -> _Read:
         async with self._turn:
             try:
-                return await self._exchange(body)
+                async with asyncio.timeout(self._patience_s):
+                    return await self._exchange(body)
             # RuntimeError: what uvloop says to bytes for a pipe that it has seen close.
-            except (OSError, EOFError, RuntimeError, msgspec.DecodeError) as error:
+            except (OSError, EOFError, RuntimeError, TimeoutError, msgspec.DecodeError) as error:
                 log.error("reader of token ids ended", error=type(error).__name__)
                 await self._end()
         return await asyncio.to_thread(_read, self._models, body)

@@ -104,6 +104,14 @@ def test_one_that_was_killed_long_ago_costs_none_either() -> None:
         runner.run(run())
 
 
+async def test_a_process_that_hangs_costs_no_request() -> None:
+    """It is given some time, and then up."""
+    async with intake(patience_s=0.2) as reading:
+        await reading.read(orjson.dumps(LONG))
+        os.kill(process_of(reading).pid, signal.SIGSTOP)
+        assert isinstance(await reading.read(orjson.dumps(LONG)), ToonIncoming)
+
+
 async def test_who_leaves_while_waiting_takes_nobodys_answer() -> None:
     """The pipe stays in step."""
     async with intake() as reading:

@@ -75,7 +75,7 @@ class MetaData(Struct, frozen=True, forbid_unknown_fields=True):
     origin_tokens: Annotated[list[str], Meta(max_length=1024)] | UnsetType = UNSET
 
 
-class Segment(Struct, frozen=True, forbid_unknown_fields=True):
+class Segment(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """So many ids, in the order of the request's, and where they come from."""
 
     length: Annotated[int, Meta(ge=1, le=MAX_IDS)]

@@ -94,6 +94,8 @@ class Engine:
         ids, context = len(job.plan.ids) + job.max_tokens, self._decoder.shape.context
         if not job.plan.ids or job.max_tokens < 1:
             raise ValueError("A job has at least one id, and asks for at least one.")
+        if job.seed < 0 or (job.logprobs or 0) < 0 or job.temperature < 0 or not 0 < job.top_p <= 1:
+            raise ValueError("A job's seed, logprobs and temperature are 0 or more, its top_p above 0 and at most 1.")
         if ids > context:
             raise JobTooLarge(f"The ids and max_tokens are {ids}, beyond this model's context of {context}.")
         if not can_ever_run(ids, self._limits):

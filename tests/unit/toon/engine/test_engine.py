@@ -134,6 +134,9 @@ def test_a_job_that_can_never_fit_is_refused_at_once() -> None:
             engine.submit(toy_job([1] * 100, 101))
         with pytest.raises(ValueError, match="at least one"):
             engine.submit(toy_job([], 5))
+        for wrong in ({"seed": -1}, {"logprobs": -3}, {"temperature": -0.5}, {"top_p": 0.0}):
+            with pytest.raises(ValueError, match="0 or more"):
+                engine.submit(toy_job([1], 5, **wrong))
         job = toy_job([1] * 100, 28)
         ticket = engine.submit(job)
         heard.wait(lambda: ticket in heard.ends)
