@@ -13,14 +13,12 @@ from aiohttp import web
 from proxy.canon.usage import Count, Usage
 from proxy.dialects.base import BadRequest
 from proxy.dialects.openai.write import ChatWriter
-from proxy.toon.engine.engine import JobTooLarge, Overloaded
-from proxy.toon.engine.job import IdLogprob
-from proxy.toon.service.asking import make_job
+from proxy.toon.engine.job import IdLogprob, Job
 from proxy.toon.service.chatting import Chat, as_ids, parse_chat
 from proxy.toon.service.models import Models, ServedModel
-from proxy.toon.service.refusals import failed, failure_object, mistake, overloaded
+from proxy.toon.service.refusals import failed, failure_object, mistake
+from proxy.toon.service.running import begin_stream, run
 from proxy.toon.service.streams import Answering, Gathered
-from proxy.toon.service.token_route import begin_stream, release
 from proxy.toon.service.words import Words
 
 
@@ -35,19 +33,11 @@ async def answer_chat(request: web.Request, models: Models, trace_id: str) -> we
     chat = await asyncio.to_thread(as_ids, incoming, model)
     if isinstance(chat, BadRequest):
         return mistake(chat, trace_id)
-    job = await asyncio.to_thread(make_job, chat.toon, model)
-    if isinstance(job, BadRequest):
-        return mistake(job, trace_id)
-    try:
-        ticket, answering = model.switchboard.ask(model.engine, job)
-    except Overloaded:
-        return overloaded(trace_id)
-    except JobTooLarge as error:
-        return mistake(BadRequest("context_length_exceeded", str(error), "messages", 413), trace_id)
-    try:
+
+    async def write(_: Job, answering: Answering) -> web.StreamResponse:
         return await _answer(request, _Written(chat, model, trace_id), answering)
-    finally:
-        release(model, ticket)
+
+    return await run(chat.toon, model, trace_id, "messages", write)
 
 
 class _Written:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 import structlog
-from aiohttp import HttpVersion11, web
+from aiohttp import web
 from msgspec import UNSET
 
 from proxy.canon.chunk import Chunk
@@ -20,16 +20,13 @@ from proxy.dialects.base import BadRequest
 from proxy.dialects.toon.format import MEDIA_TYPE, ToonRequest, parse_toon
 from proxy.dialects.toon.outline import outline
 from proxy.dialects.toon.write import ToonWriter
-from proxy.toon.engine.engine import JobTooLarge, Overloaded
-from proxy.toon.engine.job import IdLogprob, Job, Ticket
-from proxy.toon.service.asking import make_job
+from proxy.toon.engine.job import IdLogprob, Job
 from proxy.toon.service.models import Models, ServedModel
-from proxy.toon.service.refusals import failed, failure_object, mistake, overloaded
+from proxy.toon.service.refusals import failed, failure_object, mistake
+from proxy.toon.service.running import begin_stream, run
 from proxy.toon.service.streams import Answering, Gathered
 
 log = structlog.get_logger()
-
-_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 async def answer_ids(request: web.Request, models: Models, trace_id: str) -> web.StreamResponse:
@@ -43,36 +40,12 @@ async def answer_ids(request: web.Request, models: Models, trace_id: str) -> web
     model = _model_for(asked, request.query.get("model"), models)
     if isinstance(model, BadRequest):
         return mistake(model, trace_id)
-    job = await asyncio.to_thread(make_job, asked, model)
-    if isinstance(job, BadRequest):
-        return mistake(job, trace_id)
-    try:
-        ticket, answering = model.switchboard.ask(model.engine, job)
-    except Overloaded:
-        return overloaded(trace_id)
-    except JobTooLarge as error:
-        return mistake(BadRequest("context_length_exceeded", str(error), "/tids/ids", 413), trace_id)
-    try:
+
+    async def write(job: Job, answering: Answering) -> web.StreamResponse:
         written = _Written(asked, model, job, trace_id)
-        if asked.stream:
-            return await _stream(request, answering, written)
-        return await _whole(answering, written)
-    finally:
-        release(model, ticket)
+        return await (_stream(request, answering, written) if asked.stream else _whole(answering, written))
 
-
-async def begin_stream(request: web.Request, trace_id: str) -> web.StreamResponse:
-    response = web.StreamResponse(headers={**_STREAM_HEADERS, "x-trace-id": trace_id})
-    if request.version < HttpVersion11:
-        response.force_close()  # nothing else would say where it ends
-    await response.prepare(request)
-    return response
-
-
-def release(model: ServedModel, ticket: Ticket) -> None:
-    """The client has its answer, or has left: a row that still runs ends before the next step."""
-    model.switchboard.forget(ticket)
-    model.engine.cancel(ticket)
+    return await run(asked, model, trace_id, "/tids/ids", write)
 
 
 def _model_for(asked: ToonRequest, name: str | None, models: Models) -> ServedModel | BadRequest:
